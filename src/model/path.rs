@@ -64,7 +64,7 @@ impl AbsolutePath {
 
     /// The last component, empty for `/`.
     pub fn base_name(&self) -> &[u8] {
-        self.0.file_name().map(OsStrExt::as_bytes).unwrap_or_default()
+        self.0.file_name().map(|name| name.as_bytes()).unwrap_or_default()
     }
 
     /// Whether this path is `folder` or lies below it, by components.
