@@ -1,1 +1,83 @@
-//! .
+//! What a line does, as rules see it: a set of accesses for each sub-command.
+
+use std::collections::BTreeMap;
+
+use super::executable::Lookup;
+use super::path::AbsolutePath;
+use super::script::{Script, Word};
+
+/// Where a path access comes from, which decides what kind of rule it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The shell itself opens it. A write needs an allow rule of its own.
+    Redirection,
+    /// The program opens it, as its knowledge tells from an operand or option. Deny and ask rules see
+    /// it; the allow rule of the command covers it.
+    Operand,
+}
+
+/// A file that is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathAccess {
+    /// The word as written.
+    pub written: Word,
+    /// The path it names seen from the sub-command's folder, cleaned lexically; `None` when the word or
+    /// the folder is dynamic.
+    pub path: Option<AbsolutePath>,
+    /// Who opens it.
+    pub source: Source,
+}
+
+/// One thing that has to be allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Starting the program with its argv.
+    Command,
+    /// Opening a file for writing: `write(PATH)`.
+    Write(PathAccess),
+    /// Opening a file for reading: `read(PATH)`; needs no allow rule.
+    Read(PathAccess),
+    /// Setting a variable: `env(NAME)`.
+    Env(Vec<u8>),
+    /// Opening a connection: `network(HOST:PORT)`, from `/dev/tcp/HOST/PORT`.
+    Network {
+        /// Host name or address.
+        host: Vec<u8>,
+        /// Port as written.
+        port: Option<Vec<u8>>,
+    },
+}
+
+/// A script with the inner commands of its carriers unfolded and each sub-command's accesses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Every sub-command, carried ones included (`SubCommand::carrier`).
+    pub script: Script,
+    /// The accesses of each sub-command, by its index.
+    pub accesses: Vec<Vec<Access>>,
+}
+
+/// What resolve found for a survey; same indices as its sub-commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// The program of each sub-command.
+    pub lookups: Vec<Lookup>,
+    /// Where each path of an access really leads, links followed; a path that does not exist leads to
+    /// its real parent and its own name.
+    pub targets: BTreeMap<AbsolutePath, AbsolutePath>,
+}
+
+/// Facts the pure stages are told instead of looking them up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Root of the workspace, links followed.
+    pub workspace: AbsolutePath,
+    /// Folder the line starts in, links followed.
+    pub cwd: AbsolutePath,
+    /// The home folder, when there is one.
+    pub home: Option<AbsolutePath>,
+    /// Our own policy, state and runtime folders and binary: no subject may write or command them.
+    pub own: Vec<AbsolutePath>,
+    /// Today as days since 1970-01-01 UTC, for rules that expire.
+    pub today: i64,
+}

@@ -16,11 +16,13 @@ impl Digest {
     /// The 64 hex digits without the algorithm.
     pub fn hex(&self) -> String {
         use fmt::Write as _;
-        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a String cannot fail.
-            write!(text, "{byte:02x}").ok();
-            text
-        })
+        self.0
+            .iter()
+            .fold(String::with_capacity(64), |mut text, byte| {
+                // Writing to a String cannot fail.
+                write!(text, "{byte:02x}").ok();
+                text
+            })
     }
 
     /// The first 12 hex digits: enough to compare by eye, never enough to decide by.

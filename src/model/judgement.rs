@@ -1,1 +1,216 @@
-//! .
+//! The policy's answer with its reasons.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::access::Access;
+use super::verdict::Verdict;
+
+/// Why something was decided as it was. The list is closed; each code is documented in docs/reasons.md
+/// and is part of every JSON answer and record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// A policy layer cannot be loaded, so nothing runs.
+    PolicyInvalid,
+    /// A deny rule matches.
+    RuleDeny,
+    /// The sandbox is not proved at the level that is needed.
+    SandboxUnavailable,
+    /// An ask rule matches.
+    RuleAsk,
+    /// The line holds syntax that cannot be decided before it runs.
+    Opaque,
+    /// The program, or a word that could change what it does, is known only when the shell runs.
+    Dynamic,
+    /// No rule matches.
+    Unmatched,
+    /// The program is not found.
+    ProgramNotFound,
+    /// The program is found but cannot be identified or run.
+    ProgramUnusable,
+    /// An allow rule names the program, but the file is not a trusted one.
+    ProgramUntrusted,
+    /// Allow rules cover every access.
+    RuleAllow,
+    /// The built-in read-only rules cover every access.
+    ReadOnlyDefault,
+    /// Nothing is accessed.
+    NoAccess,
+    /// The approver said yes.
+    Approved,
+    /// The approver said no.
+    Refused,
+    /// Somebody would have to be asked and nobody can be.
+    NoApprover,
+    /// Mode `dont-ask`: what would be asked is refused.
+    DontAsk,
+    /// The question was not answered in time.
+    Timeout,
+    /// The approver failed or answered what cannot be understood.
+    ApproverError,
+    /// What was judged changed before it could start.
+    CallChanged,
+    /// The question or the run was cancelled.
+    Cancelled,
+    /// Mode `bypass`, with a proved sandbox.
+    Bypass,
+}
+
+impl Reason {
+    /// Every reason, for the table in the docs and its test.
+    pub const ALL: [Self; 22] = [
+        Self::PolicyInvalid,
+        Self::RuleDeny,
+        Self::SandboxUnavailable,
+        Self::RuleAsk,
+        Self::Opaque,
+        Self::Dynamic,
+        Self::Unmatched,
+        Self::ProgramNotFound,
+        Self::ProgramUnusable,
+        Self::ProgramUntrusted,
+        Self::RuleAllow,
+        Self::ReadOnlyDefault,
+        Self::NoAccess,
+        Self::Approved,
+        Self::Refused,
+        Self::NoApprover,
+        Self::DontAsk,
+        Self::Timeout,
+        Self::ApproverError,
+        Self::CallChanged,
+        Self::Cancelled,
+        Self::Bypass,
+    ];
+
+    /// The stable code of JSON, records and messages.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::PolicyInvalid => "policy-invalid",
+            Self::RuleDeny => "rule-deny",
+            Self::SandboxUnavailable => "sandbox-unavailable",
+            Self::RuleAsk => "rule-ask",
+            Self::Opaque => "opaque",
+            Self::Dynamic => "dynamic",
+            Self::Unmatched => "unmatched",
+            Self::ProgramNotFound => "program-not-found",
+            Self::ProgramUnusable => "program-unusable",
+            Self::ProgramUntrusted => "program-untrusted",
+            Self::RuleAllow => "rule-allow",
+            Self::ReadOnlyDefault => "read-only-default",
+            Self::NoAccess => "no-access",
+            Self::Approved => "approved",
+            Self::Refused => "refused",
+            Self::NoApprover => "no-approver",
+            Self::DontAsk => "dont-ask",
+            Self::Timeout => "timeout",
+            Self::ApproverError => "approver-error",
+            Self::CallChanged => "call-changed",
+            Self::Cancelled => "cancelled",
+            Self::Bypass => "bypass",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// Where a policy comes from. The order is the order of the layers; they add up, the strictest wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// Compiled in.
+    BuiltIn,
+    /// `/etc/tipstaff/policy.d/*.toml`
+    Managed,
+    /// `policy.toml` of the user.
+    User,
+    /// `.tipstaff/policy.toml` of the workspace.
+    Project,
+    /// Given for one session.
+    Session,
+    /// Given on the command line.
+    Flag,
+}
+
+impl Layer {
+    /// The word of JSON and messages.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::Managed => "managed",
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Session => "session",
+            Self::Flag => "flag",
+        }
+    }
+}
+
+/// The rule that decided, with its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleRef {
+    /// The rule's `id`, or one made of its layer and place.
+    pub id: String,
+    /// Its layer.
+    pub layer: Layer,
+    /// File and line, `None` for built-in rules.
+    pub place: Option<Place>,
+    /// The rule as written.
+    pub text: String,
+    /// Its `why`.
+    pub why: Option<String>,
+}
+
+/// A line of a policy file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file as it was named.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+}
+
+/// The verdict on one access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessJudgement {
+    /// What is accessed.
+    pub access: Access,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Reason,
+    /// The deciding rule.
+    pub rule: Option<RuleRef>,
+}
+
+/// The verdict on one sub-command: the strictest of its accesses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubJudgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Reason,
+    /// The deciding rule.
+    pub rule: Option<RuleRef>,
+    /// Each access with its own verdict.
+    pub accesses: Vec<AccessJudgement>,
+    /// What would make this sub-command allowed, in words, or why nothing can.
+    pub remedy: Option<String>,
+}
+
+/// The verdict on a line: the strictest of its sub-commands and of the line itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Reason,
+    /// Each sub-command, same indices as the survey.
+    pub subcommands: Vec<SubJudgement>,
+}

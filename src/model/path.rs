@@ -28,10 +28,14 @@ impl AbsolutePath {
     pub fn new(path: impl AsRef<Path>) -> Result<Self, BadPath> {
         let path = path.as_ref();
         if path.as_os_str().as_bytes().contains(&0) {
-            return Err(BadPath::Nul(Escaped(path.as_os_str().as_bytes()).to_string()));
+            return Err(BadPath::Nul(
+                Escaped(path.as_os_str().as_bytes()).to_string(),
+            ));
         }
         if !path.is_absolute() {
-            return Err(BadPath::Relative(Escaped(path.as_os_str().as_bytes()).to_string()));
+            return Err(BadPath::Relative(
+                Escaped(path.as_os_str().as_bytes()).to_string(),
+            ));
         }
         Ok(Self(clean(path)))
     }
@@ -64,7 +68,10 @@ impl AbsolutePath {
 
     /// The last component, empty for `/`.
     pub fn base_name(&self) -> &[u8] {
-        self.0.file_name().map(|name| name.as_bytes()).unwrap_or_default()
+        self.0
+            .file_name()
+            .map(|name| name.as_bytes())
+            .unwrap_or_default()
     }
 
     /// Whether this path is `folder` or lies below it, by components.

@@ -93,7 +93,10 @@ pub struct Word {
 impl Word {
     /// A word whose bytes are known.
     pub fn text(span: Span, bytes: impl Into<Vec<u8>>) -> Self {
-        Self { span, pieces: vec![Piece::Text(bytes.into())] }
+        Self {
+            span,
+            pieces: vec![Piece::Text(bytes.into())],
+        }
     }
 
     /// Its bytes, when all are known.

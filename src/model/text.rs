@@ -82,12 +82,21 @@ mod tests {
 
     #[test]
     fn plain_text_passes_unchanged() {
-        assert_eq!(Escaped("git log ünïcode 漢".as_bytes()).to_string(), "git log ünïcode 漢");
+        assert_eq!(
+            Escaped("git log ünïcode 漢".as_bytes()).to_string(),
+            "git log ünïcode 漢"
+        );
     }
 
     #[test]
     fn controls_bidi_and_invalid_bytes_are_escaped() {
-        assert_eq!(Escaped(b"a\x1b[2J\n\x00\xff\\").to_string(), "a\\e[2J\\n\\x00\\xff\\\\");
-        assert_eq!(Escaped("x\u{202e}y\u{200b}z".as_bytes()).to_string(), "x\\u{202e}y\\u{200b}z");
+        assert_eq!(
+            Escaped(b"a\x1b[2J\n\x00\xff\\").to_string(),
+            "a\\e[2J\\n\\x00\\xff\\\\"
+        );
+        assert_eq!(
+            Escaped("x\u{202e}y\u{200b}z".as_bytes()).to_string(),
+            "x\\u{202e}y\\u{200b}z"
+        );
     }
 }

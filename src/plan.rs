@@ -1,0 +1,119 @@
+//! What will run, decided before anything stands: pure, from facts alone.
+#![forbid(unsafe_code)]
+
+use crate::model::access::{Resolved, Survey};
+use crate::model::environment::Environment;
+use crate::model::executable::{Executable, Format};
+use crate::model::path::AbsolutePath;
+use crate::model::profile::{Identity, Profile};
+
+/// How the command starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// One static command whose file is a binary: executed by its held descriptor, so that no path is
+    /// looked up again (execveat(2), AT_EMPTY_PATH).
+    Binary {
+        /// Index of the sub-command.
+        subcommand: usize,
+    },
+    /// One static command whose file is a script: executed by path, since its interpreter opens the
+    /// path itself, and verified at the exec stop.
+    Script {
+        /// Index of the sub-command.
+        subcommand: usize,
+    },
+    /// Any other line: the real shell reads it, in the same sandbox.
+    Shell,
+}
+
+/// Everything that is needed to park a child and later start exactly what was judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How it starts.
+    pub start: Start,
+    /// The file that is executed: the program or the shell.
+    pub executable: Executable,
+    /// The exact argv.
+    pub argv: Vec<Vec<u8>>,
+    /// The exact environment.
+    pub environment: Environment,
+    /// The folder.
+    pub cwd: AbsolutePath,
+    /// The sandbox in words.
+    pub profile: Profile,
+    /// Who it runs as.
+    pub identity: Identity,
+}
+
+/// Settings of a run that do not come from the line.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The exact environment.
+    pub environment: Environment,
+    /// The folder.
+    pub cwd: AbsolutePath,
+    /// The sandbox in words.
+    pub profile: Profile,
+    /// Who it runs as.
+    pub identity: Identity,
+    /// The shell that reads what is no single command.
+    pub shell: Executable,
+}
+
+/// Chooses how `line` starts. A single static command whose file is known starts without a shell;
+/// everything else is read by bash, told to read no start-up file and to take the line as it is.
+pub fn plan(line: &[u8], survey: &Survey, resolved: &Resolved, setting: Setting) -> Plan {
+    let Setting {
+        environment,
+        cwd,
+        profile,
+        identity,
+        shell,
+    } = setting;
+    let (start, executable, argv) = direct(survey, resolved)
+        .unwrap_or_else(|| (Start::Shell, shell.clone(), by_shell(&shell, line)));
+    Plan {
+        start,
+        executable,
+        argv,
+        environment,
+        cwd,
+        profile,
+        identity,
+    }
+}
+
+fn direct(survey: &Survey, resolved: &Resolved) -> Option<(Start, Executable, Vec<Vec<u8>>)> {
+    let script = &survey.script;
+    if !script.single || !script.opaque.is_empty() {
+        return None;
+    }
+    let subcommand = 0;
+    let executable = resolved.lookups.get(subcommand)?.executable()?;
+    let argv = script.subcommands.get(subcommand)?.static_argv()?;
+    let start = match executable.format {
+        Format::Elf => Start::Binary { subcommand },
+        Format::Script { .. } => Start::Script { subcommand },
+        // No `#!`: the kernel refuses it (ENOEXEC) and a shell reads it as its own script.
+        Format::Text => return None,
+    };
+    Some((
+        start,
+        executable.clone(),
+        argv.into_iter().map(<[u8]>::to_vec).collect(),
+    ))
+}
+
+/// `bash --noprofile --norc -c -- LINE`: without `--` a line that starts with `-` or `+` would be read
+/// as options.
+fn by_shell(shell: &Executable, line: &[u8]) -> Vec<Vec<u8>> {
+    let words: [&[u8]; 6] = [
+        shell.path.base_name(),
+        b"--noprofile",
+        b"--norc",
+        b"-c",
+        b"--",
+        line,
+    ];
+    words.iter().map(|word| word.to_vec()).collect()
+}
