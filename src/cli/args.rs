@@ -46,7 +46,7 @@ pub enum Verb {
 #[derive(Debug, Args)]
 pub struct CommandArgs {
     /// A shell line
-    #[arg(short = 'c', value_name = "LINE", conflicts_with = "argv", required_unless_present = "argv")]
+    #[arg(short = 'c', value_name = "LINE", allow_hyphen_values = true, conflicts_with = "argv", required_unless_present = "argv")]
     pub line: Option<OsString>,
     /// A program with its arguments; no shell reads them
     #[arg(last = true, value_name = "ARGV")]
@@ -135,7 +135,7 @@ pub struct RunOptions {
 #[derive(Debug, Args)]
 pub struct ShOptions {
     /// The line
-    #[arg(short = 'c', value_name = "LINE")]
+    #[arg(short = 'c', value_name = "LINE", allow_hyphen_values = true)]
     pub line: OsString,
 }
 
@@ -149,7 +149,7 @@ pub struct CheckOptions {
     #[arg(long, conflicts_with_all = ["line", "argv"])]
     pub jsonl: bool,
     /// A shell line
-    #[arg(short = 'c', value_name = "LINE", conflicts_with = "argv", required_unless_present_any = ["argv", "jsonl"])]
+    #[arg(short = 'c', value_name = "LINE", allow_hyphen_values = true, conflicts_with = "argv", required_unless_present_any = ["argv", "jsonl"])]
     pub line: Option<OsString>,
     /// A program with its arguments; no shell reads them
     #[arg(last = true, value_name = "ARGV")]
