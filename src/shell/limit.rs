@@ -24,6 +24,9 @@ pub(super) const BRACE_BYTES: usize = 8 << 20;
 /// Repetitions of `!` before one command; each would be a level of recursion in the shell.
 pub(super) const BANGS: usize = 64;
 
+/// Commands in one pipeline; bash parses a pipeline by recursion and refuses long ones.
+pub(super) const MEMBERS: usize = 1000;
+
 /// Steps for a line of `length` bytes. Honest text needs a few steps a byte; the retry of `((` as a
 /// subshell doubles the work at every level, and that is what runs dry.
 pub(super) fn fuel(length: usize) -> u64 {

@@ -181,6 +181,9 @@ impl Parser<'_, '_> {
         loop {
             self.command()?;
             members += 1;
+            if members > limit::MEMBERS {
+                return Err(SyntaxError::Limit("commands in a pipeline"));
+            }
             self.blanks()?;
             if self.peek() != b'|' || self.peek_second() == b'|' {
                 break;
