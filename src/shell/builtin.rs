@@ -124,7 +124,7 @@ impl Parser<'_, '_> {
         let Some(program) = subcommand.argv.first() else {
             return Ok(());
         };
-        let Some(name) = program.as_static() else {
+        if program.as_static().is_none() {
             let reason = program.dynamic();
             if matches!(
                 reason,
@@ -138,14 +138,6 @@ impl Parser<'_, '_> {
             // It may turn out to be `cd`.
             self.state.whereabouts.forget();
             return Ok(());
-        };
-        if self
-            .state
-            .definitions
-            .iter()
-            .any(|(function, _)| function == name)
-        {
-            self.state.whereabouts.forget();
         }
         self.builtin(index, span)
     }

@@ -49,7 +49,10 @@ impl Whereabouts {
         } else {
             match &self.folder {
                 Folder::Start => Folder::Moved(target.to_vec()),
-                Folder::Moved(base) => Folder::Moved(join(base, target)),
+                Folder::Moved(base) if base.len() + target.len() < LONGEST => {
+                    Folder::Moved(join(base, target))
+                }
+                Folder::Moved(_) => Folder::Unknown,
                 Folder::Unknown => Folder::Unknown,
             }
         };
@@ -82,6 +85,9 @@ impl Whereabouts {
         self.moves = earlier.moves;
     }
 }
+
+/// Longest path followed: what no system call takes is no folder (PATH_MAX, limits.h(0p)).
+const LONGEST: usize = 4096;
 
 fn join(base: &[u8], target: &[u8]) -> Vec<u8> {
     let separator: &[u8] = if base.ends_with(b"/") { b"" } else { b"/" };

@@ -30,7 +30,7 @@ pub(super) const MEMBERS: usize = 1000;
 /// Steps for a line of `length` bytes. Honest text needs a few steps a byte; the retry of `((` as a
 /// subshell doubles the work at every level, and that is what runs dry.
 pub(super) fn fuel(length: usize) -> u64 {
-    64_u64.saturating_mul(length as u64).saturating_add(200_000)
+    32_u64.saturating_mul(length as u64).saturating_add(200_000)
 }
 
 impl Parser<'_, '_> {

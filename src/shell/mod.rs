@@ -57,7 +57,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use crate::model::script::{
-    Context, Dialect, Opaque, Redirection, Script, Span, SubCommand, SyntaxError,
+    Context, Dialect, Folder, Opaque, Redirection, Script, Span, SubCommand, SyntaxError,
 };
 use document::Pending;
 use folder::Whereabouts;
@@ -301,10 +301,15 @@ impl Parser<'_, '_> {
     /// Takes the place of a sub-command in the output, so that what is nested in its words follows it.
     fn reserve(&mut self, start: usize) -> usize {
         let index = self.state.script.subcommands.len();
+        let folder = self.state.whereabouts.folder();
+        if let Folder::Moved(path) = &folder {
+            // A copy a command: a long path before many commands must not outgrow the line.
+            self.state.fuel = self.state.fuel.saturating_sub(path.len() as u64);
+        }
         let subcommand = SubCommand {
             span: self.span(start, start),
             context: self.state.context,
-            folder: self.state.whereabouts.folder(),
+            folder,
             argv: Vec::new(),
             assignments: Vec::new(),
             redirections: Vec::new(),
