@@ -3,3 +3,4 @@
 pub mod model;
 pub mod plan;
 pub mod sys;
+pub mod shell;
