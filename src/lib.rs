@@ -2,5 +2,6 @@
 
 pub mod model;
 pub mod plan;
+pub mod resolve;
 pub mod sys;
 pub mod shell;
