@@ -102,7 +102,7 @@ pub struct Opened<'a> {
 }
 
 /// Every path of a profile with its grant, in the order the rules are added.
-pub(super) fn grants(profile: &Profile) -> impl Iterator<Item = (&AbsolutePath, Grant)> {
+pub(super) fn grants(profile: &Profile) -> impl Iterator<Item = (&AbsolutePath, Grant)> + Clone {
     let read = profile.read.iter().map(|path| (path, Grant::Read));
     let devices = profile.devices.iter().map(|path| (path, Grant::Device));
     let write = profile.write.iter().map(|path| (path, Grant::Write));

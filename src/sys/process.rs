@@ -3,6 +3,7 @@
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
@@ -30,4 +31,11 @@ pub fn signal(pidfd: BorrowedFd<'_>, signal: Option<Signal>) -> Result<(), Errno
         [raw::word(pidfd.as_raw_fd()), raw::word(number), 0, 0, 0, 0],
     )
     .map(|_| ())
+}
+
+/// A copy of `fd` numbered `least` or higher, which closes on exec. fcntl(2), F_DUPFD_CLOEXEC
+pub fn copy_above(fd: BorrowedFd<'_>, least: i32) -> Result<OwnedFd, Errno> {
+    let number = fcntl(fd, FcntlArg::F_DUPFD_CLOEXEC(least))?;
+    // SAFETY: the kernel has just made this descriptor for us alone. fcntl(2)
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
