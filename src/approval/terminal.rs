@@ -213,8 +213,7 @@ impl<'a> Screen<'a> {
             .remove(LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ECHONL);
         self.modes(&keys)?;
         loop {
-            // Half a line too: tcflush(3) empties the kernel's line editor.
-            tcflush(&self.tty, FlushArg::TCIFLUSH).map_err(|errno| self.failed(errno.into()))?;
+            self.forget()?;
             match self.poll(PollFlags::POLLIN, Instant::now() + QUIET)? {
                 Woken::Ready(_) => {}
                 Woken::Elapsed => break,
@@ -233,7 +232,13 @@ impl<'a> Screen<'a> {
         lines.local_flags.insert(
             LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ECHOE | LocalFlags::ECHOK | LocalFlags::ECHOCTL,
         );
-        self.modes(&lines)
+        self.modes(&lines)?;
+        self.forget()
+    }
+
+    /// Drops what was typed, half a line too: tcflush(3) empties the kernel's line editor.
+    fn forget(&self) -> Result<(), ApproverError> {
+        tcflush(&self.tty, FlushArg::TCIFLUSH).map_err(|errno| self.failed(errno.into()))
     }
 
     fn modes(&self, modes: &Termios) -> Result<(), ApproverError> {
