@@ -12,3 +12,4 @@ mod loopback;
 pub mod process;
 pub mod raw;
 pub mod trace;
+pub mod tty;
