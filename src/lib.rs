@@ -1,6 +1,7 @@
 //! tipstaff runs shell commands for programs that are not trusted to run them alone.
 
 pub mod approval;
+pub mod audit;
 pub mod launch;
 pub mod model;
 pub mod plan;
