@@ -2,4 +2,5 @@
 
 pub mod model;
 pub mod plan;
+pub mod policy;
 pub mod sys;
