@@ -71,7 +71,7 @@ impl CommandPattern {
         };
         let items = rest
             .iter()
-            .map(|word| item(word))
+            .map(item)
             .collect::<Result<Vec<_>, _>>()?;
         if exact && items.iter().any(|item| matches!(item, Item::Many)) {
             return Err(Bad::new(

@@ -355,7 +355,7 @@ fn interpreters(pattern: &CommandPattern, view: &View<'_>) -> Match {
             let named = match &pattern.program {
                 ProgramPattern::Names(globs) => {
                     let mut names = vec![base];
-                    if argv == &all[0] {
+                    if all.first() == Some(argv) {
                         names.extend(interpreter.base_names());
                     }
                     names.iter().any(|name| {
