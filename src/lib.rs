@@ -4,3 +4,4 @@ pub mod model;
 pub mod plan;
 pub mod policy;
 pub mod sys;
+pub mod shell;
