@@ -62,7 +62,7 @@ pub enum Detail {
 }
 
 /// The column in which values stand.
-const LABEL: usize = 11;
+const LABEL: usize = 13;
 
 /// Draws `question` for a terminal of `width` columns. Each line ends in `\n`.
 pub fn render(question: &Question, detail: Detail, width: usize, paint: Paint) -> String {
@@ -118,7 +118,11 @@ fn head(page: &mut Page, question: &Question) {
     );
     page.blank();
     for change in &question.changes {
-        page.styled(Style::Bad, 2, &format!("CHANGED since it was approved: {change}"));
+        page.styled(
+            Style::Bad,
+            2,
+            &format!("CHANGED since it was approved: {change}"),
+        );
     }
     for (index, line) in question.line.iter().enumerate() {
         page.field(if index == 0 { "line" } else { "" }, &format!("| {line}"));
@@ -140,9 +144,18 @@ fn subcommand(page: &mut Page, number: usize, part: &Part, detail: Detail) {
         Verdict::Deny => Style::Bad,
     };
     let rule = part.rule.as_ref().map_or(String::new(), |rule| {
-        let place = rule.place.as_ref().map_or(String::new(), |place| format!(" at {place}"));
-        let why = rule.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
-        format!("; {} rule `{}` ({}){place}{why}", rule.layer, rule.text, rule.id)
+        let place = rule
+            .place
+            .as_ref()
+            .map_or(String::new(), |place| format!(" at {place}"));
+        let why = rule
+            .why
+            .as_ref()
+            .map_or(String::new(), |why| format!(": {why}"));
+        format!(
+            "; {} rule `{}` ({}){place}{why}",
+            rule.layer, rule.text, rule.id
+        )
     });
     page.styled(
         style,
@@ -151,8 +164,15 @@ fn subcommand(page: &mut Page, number: usize, part: &Part, detail: Detail) {
     );
     for file in &part.files {
         page.at(5, &shown_file(file, detail));
+        if detail == Detail::Full {
+            page.at(5, &file.digest);
+        }
         if file.mutable {
-            page.styled(Style::Warn, 5, "MUTABLE: the run itself can change this file");
+            page.styled(
+                Style::Warn,
+                5,
+                "MUTABLE: the run itself can change this file",
+            );
         }
     }
     if let Some(program) = &part.program {
@@ -168,7 +188,11 @@ fn subcommand(page: &mut Page, number: usize, part: &Part, detail: Detail) {
         page.at(5, &format!("started by {carrier}."));
     }
     if part.runs_workspace_code {
-        page.styled(Style::Warn, 5, "runs code that lies in the workspace, whatever it says");
+        page.styled(
+            Style::Warn,
+            5,
+            "runs code that lies in the workspace, whatever it says",
+        );
     }
     page.styled(
         Style::Faint,
@@ -188,19 +212,21 @@ fn subcommand(page: &mut Page, number: usize, part: &Part, detail: Detail) {
 }
 
 fn shown_file(file: &File, detail: Detail) -> String {
-    let digest = match detail {
-        Detail::Brief => file.short.as_str(),
-        Detail::Full => file.digest.as_str(),
-    };
     let found = file
         .found_as
         .as_ref()
         .map_or(String::new(), |found| format!(" (found as {found})"));
-    format!("{}{found} {digest}, {}", file.path, file.trust)
+    let short = match detail {
+        Detail::Brief => format!(" {}", file.short),
+        // It follows in full on a line of its own.
+        Detail::Full => String::new(),
+    };
+    format!("{}{found}{short}, {}", file.path, file.trust)
 }
 
 fn full(page: &mut Page, question: &Question) {
-    page.field("object", &question.object.digest().to_string());
+    page.field("object", "one exact call; its digest is");
+    page.at(5, &question.object.digest().to_string());
     page.field("started", question.start.as_str());
     page.field("may write", &join(&question.writes));
     page.field("variables", &join(&question.environment));
@@ -268,7 +294,8 @@ impl Page {
     fn label(&mut self, label: &str) {
         self.out.push_str("  ");
         self.out.push_str(self.paint.code(Style::Faint));
-        self.out.push_str(&format!("{label:<width$}", width = LABEL - 2));
+        self.out
+            .push_str(&format!("{label:<width$}", width = LABEL - 2));
         self.out.push_str(self.paint.code(Style::Off));
     }
 
@@ -293,14 +320,18 @@ impl Page {
         self.out.push('\n');
     }
 
+    /// Each line on its own is in colour, so that none runs into what follows.
     fn styled(&mut self, style: Style, column: usize, text: &str) {
-        self.out.push_str(self.paint.code(style));
-        self.at(column, text);
-        // The newline goes last, so that a colour never runs into the next line.
-        if self.out.ends_with('\n') {
-            self.out.pop();
+        let text = wrap(text, self.width, column, column.saturating_add(2));
+        self.out.push_str(&" ".repeat(column));
+        for (index, line) in text.split('\n').enumerate() {
+            if index > 0 {
+                self.out.push('\n');
+            }
+            self.out.push_str(self.paint.code(style));
+            self.out.push_str(line);
+            self.out.push_str(self.paint.code(Style::Off));
         }
-        self.out.push_str(self.paint.code(Style::Off));
         self.out.push('\n');
     }
 }

@@ -155,9 +155,7 @@ impl<'a> Screen<'a> {
                 }
                 Key::Unknown(typed) => {
                     let typed = Escaped(&typed);
-                    self.write(&format!(
-                        "  `{typed}` is no answer; nothing was decided.\n"
-                    ))?;
+                    self.write(&format!("  `{typed}` is no answer; nothing was decided.\n"))?;
                     continue;
                 }
             };
@@ -230,7 +228,11 @@ impl<'a> Screen<'a> {
             .output_flags
             .insert(OutputFlags::OPOST | OutputFlags::ONLCR);
         lines.local_flags.insert(
-            LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ECHOE | LocalFlags::ECHOK | LocalFlags::ECHOCTL,
+            LocalFlags::ICANON
+                | LocalFlags::ECHO
+                | LocalFlags::ECHOE
+                | LocalFlags::ECHOK
+                | LocalFlags::ECHOCTL,
         );
         self.modes(&lines)?;
         self.forget()
