@@ -1,8 +1,11 @@
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use super::{LONG, wait};
 use crate::approval::{Answer, Wait};
-use crate::approval::{Approver, ApproverError, Choice, External, Known, Note, Through, sample};
+use crate::approval::{
+    Approver, ApproverError, Cause, Choice, External, Known, Note, Through, sample,
+};
 use crate::model::environment::Environment;
 use crate::model::judgement::Reason;
 
@@ -115,13 +118,31 @@ fn a_command_is_named_by_an_absolute_path() {
 }
 
 #[test]
-fn time_ends_it_and_all_it_started() {
+fn time_ends_it() {
+    let error = ask("sleep 1000", &wait(Duration::from_millis(50))).unwrap_err();
+    assert_eq!(error.reason(), Reason::Timeout);
+}
+
+#[test]
+fn nothing_it_started_outlives_the_question() {
     let file = std::env::temp_dir().join(format!("tipstaff-external-{}", std::process::id()));
     let script = format!("sleep 1000 & echo $! >{}; wait", file.display());
-    let error = ask(&script, &wait(Duration::from_millis(500))).unwrap_err();
-    assert_eq!(error.reason(), Reason::Timeout);
-    let pid = std::fs::read_to_string(&file).unwrap();
+    let (cancelled, cancel) = std::io::pipe().unwrap();
+    let mut wait = wait(LONG);
+    wait.cancel.push((cancelled.as_fd(), Cause::Signal));
+    let (error, pid) = std::thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&script, &wait).unwrap_err());
+        let pid = loop {
+            match std::fs::read_to_string(&file) {
+                Ok(pid) if pid.ends_with('\n') => break pid,
+                Ok(_) | Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        drop(cancel);
+        (asking.join().unwrap(), pid)
+    });
     std::fs::remove_file(&file).unwrap();
+    assert_eq!(error.reason(), Reason::Cancelled);
     // Dead: gone, or a zombie until whoever inherited it looks.
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
     assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")));

@@ -15,6 +15,9 @@ use crate::approval::{
 };
 use crate::model::judgement::Reason;
 
+/// For a person who types only what is asked for.
+const BRIEF: Duration = Duration::from_millis(20);
+
 /// A person at a pty.
 struct Person {
     hands: PtyMaster,
@@ -73,12 +76,13 @@ impl Person {
 
 /// Asks while `person` does something; what the person had to say about it.
 fn asked<T>(
+    quiet: Duration,
     question: &Question,
     wait: &Wait<'_>,
     mut person: Person,
     act: impl FnOnce(&mut Person) -> T,
 ) -> (Result<Answer, ApproverError>, Person, T) {
-    let terminal = Terminal::for_tests(person.path.clone());
+    let terminal = Terminal::for_tests(person.path.clone(), quiet);
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| terminal.ask(question, wait));
         let told = act(&mut person);
@@ -112,7 +116,7 @@ fn a_key_with_enter_answers_and_the_modes_are_restored() {
             .local_flags
             .remove(LocalFlags::ICANON | LocalFlags::ECHO);
         tcsetattr(&person.tty, SetArg::TCSANOW, &strange).unwrap();
-        let (answer, person, ()) = asked(&question, &wait(LONG), person, |person| {
+        let (answer, person, ()) = asked(BRIEF, &question, &wait(LONG), person, |person| {
             person.see(&prompt(&question));
             person.type_in(typed);
         });
@@ -130,22 +134,28 @@ fn nothing_typed_before_the_question_counts() {
     let question = sample::question();
     let mut person = Person::new();
     person.type_in("y\ny\ny");
-    let (answer, _, ()) = asked(&question, &wait(LONG), person, |person| {
-        // A word typed on while the question appears; its end alone would be a key.
-        person.see("may this run?");
-        person.type_in("happ");
-        std::thread::sleep(Duration::from_millis(50));
-        person.type_in("y\n");
-        person.see(&prompt(&question));
-        person.type_in("n\n");
-    });
+    let (answer, _, ()) = asked(
+        Duration::from_secs(2),
+        &question,
+        &wait(LONG),
+        person,
+        |person| {
+            // A word typed on while the question appears; its end alone would be a key.
+            person.see("may this run?");
+            person.type_in("happ");
+            std::thread::sleep(Duration::from_millis(50));
+            person.type_in("y\n");
+            person.see(&prompt(&question));
+            person.type_in("n\n");
+        },
+    );
     assert_eq!(answer.unwrap().choice, Choice::Deny { note: None });
 }
 
 #[test]
 fn editing_and_other_keys_answer_nothing() {
     let question = sample::question();
-    let (answer, _, ()) = asked(&question, &wait(LONG), Person::new(), |person| {
+    let (answer, _, ()) = asked(BRIEF, &question, &wait(LONG), Person::new(), |person| {
         person.see(&prompt(&question));
         // Rubbed out: an empty line redraws.
         person.type_in("y\x7f\n");
@@ -167,21 +177,21 @@ fn editing_and_other_keys_answer_nothing() {
 #[test]
 fn the_end_of_the_terminal_cancels() {
     let question = sample::question();
-    let (answer, _, ()) = asked(&question, &wait(LONG), Person::new(), |person| {
+    let (answer, _, ()) = asked(BRIEF, &question, &wait(LONG), Person::new(), |person| {
         person.see(&prompt(&question));
         person.type_in("\x04");
     });
     assert!(matches!(answer, Err(ApproverError::Closed)));
 
     // Half a line and an end-of-file key are no Enter.
-    let (answer, _, ()) = asked(&question, &wait(LONG), Person::new(), |person| {
+    let (answer, _, ()) = asked(BRIEF, &question, &wait(LONG), Person::new(), |person| {
         person.see(&prompt(&question));
         person.type_in("y\x04\x04");
     });
     assert!(matches!(answer, Err(ApproverError::Closed)));
 
     let person = Person::new();
-    let terminal = Terminal::for_tests(person.path.clone());
+    let terminal = Terminal::for_tests(person.path.clone(), BRIEF);
     let error = std::thread::scope(|scope| {
         let asking = scope.spawn(|| terminal.ask(&question, &wait(LONG)));
         let mut person = person;
@@ -203,7 +213,7 @@ fn a_signal_or_the_death_of_the_child_cancels() {
         wait.cancel.push((fired.as_fd(), cause));
         let person = Person::new();
         let found = person.modes();
-        let (answer, mut person, ()) = asked(&question, &wait, person, |person| {
+        let (answer, mut person, ()) = asked(BRIEF, &question, &wait, person, |person| {
             person.see(&prompt(&question));
             // A pidfd and a pipe both become ready for good.
             drop(fire);
@@ -217,8 +227,8 @@ fn a_signal_or_the_death_of_the_child_cancels() {
 #[test]
 fn time_runs_out_even_on_a_keyboard_that_is_never_quiet() {
     let question = sample::question();
-    let short = wait(Duration::from_millis(900));
-    let (answer, mut person, ()) = asked(&question, &short, Person::new(), |person| {
+    let short = wait(Duration::from_millis(300));
+    let (answer, mut person, ()) = asked(LONG, &question, &short, Person::new(), |person| {
         while !short.left().is_zero() {
             person.type_in("y\n");
             std::thread::sleep(Duration::from_millis(20));
@@ -230,7 +240,7 @@ fn time_runs_out_even_on_a_keyboard_that_is_never_quiet() {
 
 #[test]
 fn without_a_terminal_nobody_can_be_asked() {
-    let none = Terminal::for_tests(PathBuf::from("/nonexistent/tty"));
+    let none = Terminal::for_tests(PathBuf::from("/nonexistent/tty"), BRIEF);
     let error = none.ask(&sample::question(), &wait(LONG)).unwrap_err();
     assert_eq!(error.reason(), Reason::NoApprover);
     assert!(none.attached().is_err());
