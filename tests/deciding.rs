@@ -1,4 +1,5 @@
 //! The deciding order as a table: mode × judgement × approver × proof, every expectation written out.
+#![cfg(test)]
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -291,7 +291,13 @@ fn part(told: &Told<'_>, index: usize, subcommand: &SubCommand, scrub: Scrub<'_>
     };
     let judged = told.judgement.subcommands.get(index).unwrap_or(&unjudged);
     let program = subcommand.program();
-    let (risk, authority) = risk::classify(program, lookup, judged, told.workspace);
+    let (risk, authority) = risk::classify(
+        program,
+        lookup,
+        judged,
+        told.workspace,
+        told.plan.profile.network,
+    );
     Part {
         command: Shown::subcommand(subcommand, scrub),
         folder: match &subcommand.folder {

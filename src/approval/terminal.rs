@@ -26,7 +26,7 @@ use crate::sys::tty;
 use super::approver::{Answer, Approver, ApproverError, Choice, Known, Nobody, Through, Who};
 use super::keys::{Key, read_key};
 use super::question::Question;
-use super::render::{Detail, Paint, render, spoken};
+use super::render::{Detail, Paint, render, spoken, wrap};
 use super::wait::{Wait, Woken};
 
 /// The controlling terminal of the process (tty(4)).
@@ -169,11 +169,17 @@ impl<'a> Screen<'a> {
     }
 
     fn prompt(&mut self, question: &Question) -> Result<(), ApproverError> {
-        let text = format!(
-            "\n  y once   n [note] deny   v view   x stop   (then Enter; {} left)\n{}> ",
-            spoken(self.wait.left()),
-            question.object
+        let keys = format!(
+            "y once   n [note] deny   v view   x stop   (then Enter; {} left)",
+            spoken(self.wait.left())
         );
+        let mut text = String::from("\n");
+        for line in wrap(&keys, self.width().saturating_sub(2)) {
+            text.push_str("  ");
+            text.push_str(line.trim());
+            text.push('\n');
+        }
+        text.push_str(&format!("{}> ", question.object));
         self.write(&text)
     }
 

@@ -9,7 +9,11 @@ fn text(line: &[u8], claim: Option<&str>, changes: &[String], width: usize) -> S
 
 /// What is seen when the lines a narrow window needs are joined again.
 fn unwrapped(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text.lines()
+        .map(|line| line.trim_start())
+        .flat_map(|line| line.strip_prefix("+ ").unwrap_or(line).split_whitespace())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[test]
@@ -30,7 +34,7 @@ fn everything_that_decides_is_shown() {
         "profile workspace, network off; proved L1: no_new_privs",
         "uid 1000, without capabilities",
         "builder (says the caller)",
-        "\"cleaning up\"",
+        "claim | cleaning up",
         "nobody checked them",
         "no mode or grant can answer this one",
     ] {
@@ -64,6 +68,14 @@ fn untrusted_text_can_neither_drive_the_terminal_nor_pose_as_a_field() {
     assert!(shown.chars().all(|c| c == '\n' || !c.is_control()));
     assert!(!shown.contains(['\u{202e}', '\u{200b}']));
     assert!(shown.contains(r"sh\r\e[2K"));
+    // What goes on in a further line is marked too.
+    let long = format!("a{}", "  runs as    nobody".repeat(20));
+    let narrow = text(long.as_bytes(), Some(&long), &[], 40);
+    assert!(narrow.contains("\n             + "));
+    let marks = ["             + ", "  line       | ", "  claim      | "];
+    for line in narrow.lines().filter(|line| line.contains("s    nobody")) {
+        assert!(marks.iter().any(|mark| line.starts_with(mark)), "{line}");
+    }
     // A second line of the command stands behind the same mark as the first.
     assert!(shown.contains("| \x20 severity low\\u{202e}"), "{shown}");
     assert_eq!(shown.matches("\n  runs as").count(), 1);
