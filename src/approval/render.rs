@@ -128,7 +128,7 @@ fn head(page: &mut Page, question: &Question) {
         );
     }
     for (index, line) in question.line.iter().enumerate() {
-        page.field(if index == 0 { "line" } else { "" }, &format!("| {line}"));
+        page.quote(if index == 0 { "line" } else { "" }, line.as_str());
     }
     page.field("asked for", why(question.why));
     if question.forced {
