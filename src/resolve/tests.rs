@@ -487,12 +487,20 @@ fn a_name_that_only_the_shell_will_know_is_dynamic() {
         carried(&["ls", "-i"], 8),
         sub(&["command", "-p", "ls"]),
         carried(&["ls"], 10),
+        sub(&["env", "-C", "/x", "./ls"]),
+        carried(&["./ls"], 12),
+        sub(&["find", ".", "-execdir", "./x", ";"]),
+        carried(&["./x"], 14),
+        sub(&["chroot", "/x", "/bin/ls"]),
+        carried(&["/bin/ls"], 16),
+        sub(&["env", "PATH=/x", "/bin/ls"]),
+        carried(&["/bin/ls"], 18),
     ]);
     let found = lookups(&resolver(&tree), &survey);
-    for at in [0, 1, 3, 5, 7, 11] {
+    for at in [0, 1, 3, 5, 7, 11, 13, 15, 17] {
         assert_eq!(found[at], Lookup::Dynamic, "{at}");
     }
-    for at in [2, 9] {
+    for at in [2, 9, 19] {
         assert!(found[at].executable().is_some(), "{at}");
     }
 }
