@@ -399,6 +399,9 @@ fn redirections_know_what_they_do() {
         assert_eq!(script.subcommands[0].redirections[0].kind, kind, "{text}");
         assert_eq!(argvs(&script), ["ls -l"], "{text}");
     }
+    // The `-` that closes a descriptor is a token of its own.
+    assert_eq!(argvs(&bash("ls 3<&-x >& -y")), ["ls x y"]);
+    assert_eq!(bash("ls >&1>f").subcommands[0].redirections.len(), 2);
     // A number no descriptor can have is an argument.
     assert_eq!(argvs(&bash("ls 2147483648>f")), ["ls 2147483648"]);
     assert_eq!(argvs(&posix("ls 10>f")), ["ls 10"]);
