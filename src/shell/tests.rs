@@ -487,6 +487,18 @@ fn variables_changed_on_the_side_become_dynamic() {
     );
 }
 
+/// Both readings of the quotes parse; bash takes the one that runs `rm`.
+#[test]
+fn single_quotes_in_a_quoted_parameter_come_in_pairs() {
+    let script = bash(r#"echo "${x:-'"'}" ; rm y; echo "'}" '}"' \'"#);
+    assert_eq!(argvs(&script)[1], "rm y");
+    let script = bash(r#"echo "${x:-'$(rm y)'}""#);
+    assert_eq!(argvs(&script)[1], "rm y");
+    assert_eq!(argvs(&bash(r#"echo "${x:-'}'}""#)).len(), 1);
+    assert!(parse(br#"echo "${x:-it's}""#, Dialect::Bash).is_err());
+    assert_eq!(argvs(&posix(r#"echo "${x:-it's}""#)).len(), 1);
+}
+
 #[test]
 fn only_the_first_of_a_pipeline_is_timed() {
     assert_eq!(argvs(&bash("time a | time b")), ["a", "time b"]);
