@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::arithmetic::holds_substitution;
 use super::cursor::{continues_name, is_name, starts_name};
 use super::word::Part;
 use super::{Parsed, Parser};
@@ -162,7 +163,9 @@ impl Parser<'_, '_> {
         } else if let [b':', next, ..] = rest
             && !matches!(next, b'-' | b'=' | b'?' | b'+')
         {
+            // Quotes in an expression keep nothing from being expanded.
             self.state.evaluates = true;
+            self.state.smuggles |= rest.contains(&b'\'') && holds_substitution(rest);
             self.note_arithmetic(operator, end);
         }
     }
