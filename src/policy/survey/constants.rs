@@ -6,9 +6,7 @@ use crate::model::script::{Dynamic, Folder, Piece, Script, SubCommand, Word};
 
 /// Puts the home and the folder in place of `~`, `$HOME` and `$PWD`, unless the line might change them.
 pub(super) fn fill(script: &mut Script, facts: &Facts) {
-    if !script.opaque.is_empty() {
-        return;
-    }
+    // An opaque line asks whatever is put in here, and denials see more of it.
     let home = facts
         .home
         .as_ref()
@@ -64,7 +62,7 @@ pub(super) fn fill(script: &mut Script, facts: &Facts) {
 
 /// Whether a text inside this line sees the home and the folder that the line itself sees.
 pub(super) fn are_kept(script: &Script) -> bool {
-    script.opaque.is_empty() && !may_change(script, b"HOME") && !may_change(script, b"PWD")
+    !may_change(script, b"HOME") && !may_change(script, b"PWD")
 }
 
 struct Constants<'a> {
