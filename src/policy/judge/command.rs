@@ -1,9 +1,9 @@
 //! Rules on commands: deny and ask are wide, allow is narrow.
 
+use super::Answer;
 use super::conditions;
 use super::read_only;
 use super::view::{View, chain};
-use super::Answer;
 use crate::model::executable::{Format, Lookup, LookupError};
 use crate::model::judgement::Reason;
 use crate::model::path::AbsolutePath;

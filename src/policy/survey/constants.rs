@@ -117,7 +117,11 @@ fn may_change(script: &Script, name: &[u8]) -> bool {
             .assignments
             .iter()
             .any(|assignment| assignment.name == name);
-        let naming = sub.program().is_none_or(names_variables) && !sub.argv.is_empty();
+        let naming = sub.argv.first().is_some_and(|program| {
+            program
+                .as_static()
+                .map_or_else(|| !is_path(program), names_variables)
+        });
         let named = naming
             && sub.argv.iter().any(|word| {
                 let known = word.static_prefix();
@@ -160,4 +164,12 @@ fn names_variables(program: &[u8]) -> bool {
             | b"command"
             | b"trap"
     )
+}
+
+/// Whether the word surely holds a slash, and so names a file and no built-in.
+fn is_path(word: &Word) -> bool {
+    word.pieces.iter().any(|piece| match piece {
+        Piece::Text(text) => text.contains(&b'/'),
+        Piece::Dynamic { .. } => false,
+    })
 }
