@@ -61,6 +61,7 @@ enum WorkspaceAccess {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Toolchains {
+    always: Vec<String>,
     toolchain: Vec<Toolchain>,
     prefix: Vec<Prefix>,
 }
@@ -186,7 +187,7 @@ impl Search<'_> {
             .into_iter()
             .filter(|folder| !known.iter().any(|known| folder.is_within(known)))
             .collect();
-        let mut found: Vec<AbsolutePath> = Vec::new();
+        let mut found: Vec<AbsolutePath> = self.named(&table.always).collect();
         for toolchain in &table.toolchain {
             let seen: Vec<AbsolutePath> = self.named(&toolchain.seen).collect();
             let used = folders

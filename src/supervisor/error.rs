@@ -95,7 +95,7 @@ impl Error {
             Self::WorkspaceOutside(_) => "run from a folder the policy allows, or name one with --workspace",
             Self::Unenforceable(_) => "add `advisory = true` to a long rule if judging alone is enough",
             Self::NoShell(_) => "install bash in /bin or /usr/bin, readable and executable",
-            Self::Layers(error) => return error.help(),
+            Self::Layers(error) => return Some(error.help()),
             Self::Workspace(error) => error.help(),
             Self::Resolve(error) => error.help(),
             Self::Audit(error) => error.help(),

@@ -77,6 +77,7 @@ impl Supervisor {
         let (cwd, workspace) = self.workspace(request)?;
         let (sources, policy) = self.policy(&workspace.root)?;
         let settings = policy.settings();
+        within(&workspace.root, &settings.within, self.environment.home().as_ref())?;
         let who = identity(
             request.user.as_deref(),
             &self.environment,
@@ -90,12 +91,11 @@ impl Supervisor {
             &Fixing { temporary: &temporary, account: account.as_ref(), keep: &[] },
         );
         let uid = uid_of(&who);
-        // The stricter of the mode asked for and the policy's stands; `policy` says which is stricter.
-        let mode = request.mode.unwrap_or(settings.mode);
-        let name = approval::profile_for(mode, request.profile.unwrap_or(settings.profile));
+        let mode = settings.mode(request.mode);
+        let name = approval::profile_for(mode, settings.profile(request.profile));
         let profile = profiles::fill(
             name,
-            request.network.unwrap_or(settings.network),
+            settings.network(request.network),
             &profiles::Facts {
                 workspace: &workspace.root,
                 temporary: &temporary,
@@ -156,6 +156,26 @@ impl Ground {
             Some((held, there)) if (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino) => None,
             Some(_) | None => Some(format!("the folder `{}` was moved or replaced", self.cwd)),
         }
+    }
+}
+
+/// Whether the workspace lies where the policy wants it: in one folder of each list, links followed.
+fn within(
+    root: &AbsolutePath,
+    lists: &[Vec<String>],
+    home: Option<&AbsolutePath>,
+) -> Result<(), Error> {
+    let folder = |text: &String| match text.strip_prefix('~') {
+        Some(below) => Some(home?.join(below.trim_start_matches('/'))),
+        None => AbsolutePath::new(text).ok(),
+    };
+    let holds = |text: &String| {
+        folder(text).is_some_and(|folder| root.is_within(&resolve::real(&folder)))
+    };
+    if lists.iter().all(|list| list.iter().any(holds)) {
+        Ok(())
+    } else {
+        Err(Error::WorkspaceOutside(root.to_string()))
     }
 }
 

@@ -317,12 +317,11 @@ impl Supervisor {
                 claim: run.request.claim.as_deref(),
                 ids: &run.request.ids,
                 changes,
-                time: settings.approvals.timeout,
             },
             &|text| scrubber.scrub(text).unwrap_or_else(|| text.to_vec()),
         );
         let wait = Wait {
-            deadline: Instant::now() + settings.approvals.timeout,
+            deadline: Instant::now() + settings.approvals.timeout(),
             cancel: vec![(parked.pidfd(), Cause::ChildDied), (signals.as_fd(), Cause::Signal)],
         };
         Ok(match approver {
@@ -348,7 +347,9 @@ impl Supervisor {
     pub fn trust_project(&self) -> Result<AbsolutePath, Error> {
         let workspace = self.policy_workspace()?;
         self.policy(&workspace)?;
-        Ok(layers::trust(&layers::Places::discover(&self.environment, &workspace))?)
+        let places = layers::Places::discover(&self.environment, &workspace);
+        layers::trust(&places)?;
+        Ok(places.project_file)
     }
 
     /// The workspace of the present folder, or the folder itself where it can be none: looking at a
