@@ -116,8 +116,7 @@ impl Loading {
             self.long_rule(source, reader, &table);
         }
         if !project {
-            Given::read(reader, document, source.layer)
-                .apply(&mut self.settings);
+            Given::read(reader, document, source.layer).apply(&mut self.settings);
         }
     }
 

@@ -200,7 +200,11 @@ impl Approvals {
 }
 
 /// The stricter of two values; one that says nothing leaves it to the other.
-fn strictest<T, N: Ord>(one: Option<T>, other: Option<T>, looseness: impl Fn(&T) -> N) -> Option<T> {
+fn strictest<T, N: Ord>(
+    one: Option<T>,
+    other: Option<T>,
+    looseness: impl Fn(&T) -> N,
+) -> Option<T> {
     one.into_iter().chain(other).min_by_key(looseness)
 }
 

@@ -6,6 +6,7 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode as FileMode;
 use nix::unistd::{Uid, User, geteuid};
 
+use crate::approval;
 use crate::layers;
 use crate::model::access::Facts;
 use crate::model::mode::Mode;
@@ -17,7 +18,6 @@ use crate::resolve::environment::{Account, Fixed, Fixing, fix};
 use crate::resolve::workspace::{Forbidden, Standing, Workspace, current_folder};
 use crate::resolve::{self, Resolver};
 use crate::sandbox::profiles;
-use crate::approval;
 
 use super::error::Error;
 use super::identity::identity;
@@ -77,7 +77,11 @@ impl Supervisor {
         let (cwd, workspace) = self.workspace(request)?;
         let (sources, policy) = self.policy(&workspace.root)?;
         let settings = policy.settings();
-        within(&workspace.root, &settings.within, self.environment.home().as_ref())?;
+        within(
+            &workspace.root,
+            &settings.within,
+            self.environment.home().as_ref(),
+        )?;
         let who = identity(
             request.user.as_deref(),
             &self.environment,
@@ -88,7 +92,11 @@ impl Supervisor {
         let account = account(&who);
         let fixed = fix(
             &request.environment,
-            &Fixing { temporary: &temporary, account: account.as_ref(), keep: &[] },
+            &Fixing {
+                temporary: &temporary,
+                account: account.as_ref(),
+                keep: &[],
+            },
         );
         let uid = uid_of(&who);
         let mode = settings.mode(request.mode);
@@ -145,15 +153,25 @@ impl Ground {
             Standing::Here => {}
             Standing::Moved(to) => return Some(format!("the workspace was renamed to `{to}`")),
             Standing::Replaced => {
-                return Some(format!("another folder stands at `{}`", self.workspace.root));
+                return Some(format!(
+                    "another folder stands at `{}`",
+                    self.workspace.root
+                ));
             }
             Standing::Gone => {
-                return Some(format!("the workspace `{}` was deleted", self.workspace.root));
+                return Some(format!(
+                    "the workspace `{}` was deleted",
+                    self.workspace.root
+                ));
             }
         }
-        let same = nix::sys::stat::fstat(&self.cwd_folder).ok().zip(nix::sys::stat::stat(self.cwd.as_path()).ok());
+        let same = nix::sys::stat::fstat(&self.cwd_folder)
+            .ok()
+            .zip(nix::sys::stat::stat(self.cwd.as_path()).ok());
         match same {
-            Some((held, there)) if (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino) => None,
+            Some((held, there)) if (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino) => {
+                None
+            }
             Some(_) | None => Some(format!("the folder `{}` was moved or replaced", self.cwd)),
         }
     }
@@ -169,9 +187,8 @@ fn within(
         Some(below) => Some(home?.join(below.trim_start_matches('/'))),
         None => AbsolutePath::new(text).ok(),
     };
-    let holds = |text: &String| {
-        folder(text).is_some_and(|folder| root.is_within(&resolve::real(&folder)))
-    };
+    let holds =
+        |text: &String| folder(text).is_some_and(|folder| root.is_within(&resolve::real(&folder)));
     if lists.iter().all(|list| list.iter().any(holds)) {
         Ok(())
     } else {
@@ -190,7 +207,9 @@ pub fn uid_of(identity: &Identity) -> u32 {
 
 /// The account whose home and name the environment gets; `None` where the caller's own stay.
 fn account(identity: &Identity) -> Option<Account> {
-    let Identity::User { uid, name, .. } = identity else { return None };
+    let Identity::User { uid, name, .. } = identity else {
+        return None;
+    };
     let user = User::from_uid(Uid::from_raw(*uid)).ok().flatten()?;
     Some(Account {
         name: name.clone().into_bytes(),
@@ -202,7 +221,9 @@ fn account(identity: &Identity) -> Option<Account> {
 fn open_folder(path: &AbsolutePath) -> Result<OwnedFd, Error> {
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     open(path.as_path(), flags, FileMode::empty()).map_err(|_| {
-        Error::Workspace(resolve::workspace::WorkspaceError::FolderMissing(path.clone()))
+        Error::Workspace(resolve::workspace::WorkspaceError::FolderMissing(
+            path.clone(),
+        ))
     })
 }
 
@@ -212,4 +233,3 @@ fn today() -> i64 {
         .map_or(0, |since| since.as_secs());
     i64::try_from(seconds / 86_400).unwrap_or(i64::MAX)
 }
-
