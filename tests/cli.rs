@@ -225,7 +225,7 @@ fn explain_shows_file_rule_and_what_would_change_it() {
         "-c",
         "rm -rf x; mkdir \"$Y\"; ls",
     ]);
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for needle in [
         "deny",
