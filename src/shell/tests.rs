@@ -349,6 +349,8 @@ fn what_cannot_be_decided_is_marked() {
         "declare -i x='a[$(id)]'",
         "read 'a[$(id)]'",
         "mapfile -C id x",
+        "echo >&'$(id)'",
+        "echo >&$x",
         "echo ${x:'$(id)'}",
         "echo $(('$(id)'))",
         "a['$(id)']=1",
