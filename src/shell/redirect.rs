@@ -194,7 +194,12 @@ impl Parser<'_, '_> {
             }
             end += 1;
         }
-        if self.at(end) == b'}' && matches!(self.at(end + 1), b'<' | b'>') {
+        if self.at(end) == b'}' && matches!(self.at(self.continued(end + 1)), b'<' | b'>') {
+            let subscript = self.slice(start + 1 + name.len(), end);
+            if subscript.iter().any(|byte| b"$`'\"\\".contains(byte)) {
+                // Evaluated, so it could run something.
+                return self.fail("an expansion in the variable of a descriptor");
+            }
             return Ok((Some(name), end + 1));
         }
         Ok((None, start))

@@ -525,6 +525,8 @@ fn syntax_errors_tell_where() {
         "for ((;)); do ls; done",
         "x =(a)",
         "for x (a b) ls",
+        "exec {a[$(id)]}>f",
+        "a[$${(id)]=1",
         "() { ls; }",
     ] {
         assert!(parse(line.as_bytes(), Dialect::Bash).is_err(), "{line}");
