@@ -18,6 +18,13 @@
 //! | carrier | the sub-command whose argument was read as inner text |
 //! | whereabouts | the folder reached so far, as far as the line alone can tell |
 //!
+//! # What it does not see
+//!
+//! Text that becomes code only when the shell runs: a value from a file, the environment or another
+//! command that reaches arithmetic (`$((x))` expands subscripts in the value of `x`), `eval` or a
+//! nameref. Names of variables that a sourced file sets. Whether a `cd` it follows succeeds. What such
+//! text starts is judged where it starts, by the gate.
+//!
 //! # How it is built
 //!
 //! A recursive descent over bytes, one method per production, with a flat output: nesting lives on the
