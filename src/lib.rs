@@ -2,5 +2,5 @@
 
 pub mod model;
 pub mod plan;
-pub mod sys;
 pub mod shell;
+pub mod sys;

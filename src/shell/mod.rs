@@ -3,7 +3,7 @@
 //! The splitter exists so that every program a line would start can be judged before anything runs.
 //! Its one rule follows from that: it may refuse a line the shell would run, and it may call a part
 //! undecidable, but it must never overlook a command nor invent an argv. Whatever it cannot say for
-//! certain is a [`SyntaxError`], an [`Opaque`] mark, a dynamic [`Piece`] or an unknown [`Folder`].
+//! certain is a [`SyntaxError`], an opaque mark, a dynamic piece of a word or an unknown [`Folder`].
 //!
 //! # Terms
 //!

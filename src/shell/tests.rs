@@ -167,6 +167,7 @@ fn braces_expand_as_in_bash() {
         ("{x..{a,b}}", "<Brace >"),
         ("{$,x}HOME", "<Brace >"),
         ("{a,${x:-{}}", "<Brace >"),
+        ("$${1..2}", "<Brace >"),
         // The name grows: `$xa $xb`.
         ("$x{a,b}", "<Parameter >a <Parameter >b"),
         ("$x/{a,b}", "<Parameter x>/a <Parameter x>/b"),
