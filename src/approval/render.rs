@@ -86,13 +86,20 @@ pub fn render(question: &Question, detail: Detail, width: usize, paint: Paint) -
     page.field(
         "sandbox",
         &format!(
-            "profile {}, network {}; proved {}: {}",
+            "profile {}, network {}; {}",
             question.profile,
             question.network,
-            question.level,
-            join(&question.proof)
+            question
+                .proof
+                .first()
+                .map_or("nothing is proved", |line| line.as_str())
         ),
     );
+    if detail == Detail::Full {
+        for line in question.proof.iter().skip(1) {
+            page.field("", line.as_str());
+        }
+    }
     page.field("runs as", question.identity.as_str());
     for (name, id) in &question.ids {
         page.field(name, &format!("{id} (says the caller)"));
