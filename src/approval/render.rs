@@ -86,19 +86,17 @@ pub fn render(question: &Question, detail: Detail, width: usize, paint: Paint) -
     page.field(
         "sandbox",
         &format!(
-            "profile {}, network {}; {}",
-            question.profile,
-            question.network,
-            question
-                .proof
-                .first()
-                .map_or("nothing is proved", |line| line.as_str())
+            "profile {}, network {}",
+            question.profile, question.network
         ),
     );
-    if detail == Detail::Full {
-        for line in question.proof.iter().skip(1) {
-            page.field("", line.as_str());
-        }
+    // The first line sums it up.
+    let lines = match detail {
+        Detail::Brief => 1,
+        Detail::Full => usize::MAX,
+    };
+    for (index, line) in question.proof.iter().take(lines).enumerate() {
+        page.field(if index == 0 { "proof" } else { "" }, line.as_str());
     }
     page.field("runs as", question.identity.as_str());
     for (name, id) in &question.ids {

@@ -156,7 +156,8 @@ pub(super) fn question_of(line: &[u8], claim: Option<&str>, changes: &[String]) 
             forced: true,
             level: Level::L1,
             proof: &[
-                "no_new_privs, no capabilities, 27 system calls refused, Landlock ABI 7".to_owned(),
+                "confined, seen by the kernel".to_owned(),
+                "writes: open outside refused".to_owned(),
             ],
             uid: 1000,
             claim,
