@@ -201,7 +201,7 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
     })
 }
 
-fn own_network(network: Network) -> bool {
+pub(super) fn own_network(network: Network) -> bool {
     match network {
         Network::Loopback => true,
         Network::Off | Network::Full => false,

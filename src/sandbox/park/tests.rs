@@ -130,3 +130,19 @@ fn started_as_root_it_runs_as_the_user_named() {
         .find(|fact| fact.claim == "runs as the user named");
     assert_eq!(fact.unwrap().evidence, "Uid [65534, 65534, 65534, 65534]");
 }
+
+#[test]
+fn loopback_has_a_network_of_its_own_or_names_what_is_missing() {
+    let (own, host) = (
+        "/proc/self/ns/net",
+        std::fs::read_link("/proc/self/ns/net").unwrap(),
+    );
+    match parked(Network::Loopback, &identity()) {
+        Ok(parked) => {
+            let place = own.replace("self", &parked.pid().to_string());
+            assert_ne!(std::fs::read_link(place).unwrap(), host);
+        }
+        Err(SandboxError::Missing { feature, .. }) => assert!(feature.contains("network")),
+        Err(other) => panic!("{other}"),
+    }
+}
