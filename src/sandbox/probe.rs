@@ -164,6 +164,7 @@ mod tests {
 
     #[test]
     fn a_level_has_a_proof_and_a_failure_has_words() {
+        let _alone = crate::sandbox::sample::alone();
         let probe = probe();
         assert_eq!(probe.level == Level::L0, probe.proof.is_none());
         assert!(probe.level < Level::L2, "there is no gate yet");
