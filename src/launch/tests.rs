@@ -12,8 +12,8 @@ use super::{Checked, Ended, LaunchError, Running, Signals, start};
 use crate::approval::Approval;
 use crate::model::executable::{FileId, Format, Trust};
 use crate::model::outcome::Outcome;
-use crate::sandbox::sample::{Sample, executable};
 use crate::sandbox::{Parked, StdioFd};
+use crate::sandbox::sample::{Sample, executable};
 
 fn shell(line: &str) -> Sample {
     Sample::new("/bin/sh", &["sh", "-c", line])
@@ -168,12 +168,7 @@ fn a_script_runs_by_its_path_and_a_swapped_one_does_not() {
             fs::rename(path.as_path(), path.join("../aside").as_path()).unwrap();
             make("#!/bin/sh -e\necho swapped\n");
         }
-        let outcome = begin(parked).map(|running| {
-            running
-                .wait(&Signals::take().unwrap(), None, None)
-                .unwrap()
-                .outcome
-        });
+        let outcome = begin(parked).map(|running| running.wait(&Signals::take().unwrap(), None, None).unwrap().outcome);
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         (outcome, text, path)
@@ -188,6 +183,14 @@ fn a_script_runs_by_its_path_and_a_swapped_one_does_not() {
     assert_eq!(text, "");
 }
 
+fn refused(sample: Sample) -> Errno {
+    let (_kept, parked) = sample.park().unwrap();
+    match begin(parked) {
+        Err(LaunchError::Exec { source, .. }) => source,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_refused_exec_reports_its_errno() {
     let mut sample = Sample::new("/usr/bin/true", &["text"]);
@@ -195,19 +198,11 @@ fn a_refused_exec_reports_its_errno() {
     fs::write(path.as_path(), "no program\n").unwrap();
     fs::set_permissions(path.as_path(), Permissions::from_mode(0o755)).unwrap();
     sample.executable = executable(&path.to_string(), Format::Text);
-    let (_kept, parked) = sample.park().unwrap();
-    match begin(parked) {
-        Err(LaunchError::Exec { source, .. }) => assert_eq!(source, Errno::ENOEXEC),
-        other => panic!("{other:?}"),
-    }
+    assert_eq!(refused(sample), Errno::ENOEXEC);
     let mut sample = Sample::new("/usr/bin/true", &["true"]);
     // One argument beyond MAX_ARG_STRLEN. execve(2)
     sample.argv.push(vec![b'x'; 200_000]);
-    let (_kept, parked) = sample.park().unwrap();
-    match begin(parked) {
-        Err(LaunchError::Exec { source, .. }) => assert_eq!(source, Errno::E2BIG),
-        other => panic!("{other:?}"),
-    }
+    assert_eq!(refused(sample), Errno::E2BIG);
 }
 
 #[test]
