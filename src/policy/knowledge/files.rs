@@ -55,3 +55,14 @@ pub(super) const FILES: [ProgramFile; 9] = [
 pub fn program_files() -> Vec<ProgramFile> {
     FILES.to_vec()
 }
+
+impl ProgramFile {
+    /// Its programs.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, in words.
+    pub fn programs(&self) -> Result<Vec<super::Program>, String> {
+        super::grammar::parse(self.text)
+    }
+}
