@@ -840,7 +840,9 @@ mod long_rules {
             cwd = [".", "sub/**"]
             "#,
         );
-        let machine = Machine::default().link("/ws/out", "/etc");
+        let machine = Machine::default()
+            .link("/ws/out", "/etc")
+            .link("/ws/sub", "/ws/sub");
         check_on(
             &machine,
             &policy,
