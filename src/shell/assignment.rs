@@ -2,8 +2,8 @@
 
 use super::cursor::{continues_name, is_meta, starts_name};
 use super::word::{Part, RawWord};
-use super::{Parsed, Parser, builtin};
-use crate::model::script::{Assignment, Dynamic, Span, SyntaxError};
+use super::{Parsed, Parser, variables};
+use crate::model::script::{Assignment, Dynamic, SyntaxError};
 
 /// What stands where an assignment could.
 pub(super) enum Found {
@@ -30,8 +30,19 @@ impl Parser<'_, '_> {
         }
         let element = self.is_bash() && self.peek() == b'[';
         if element {
+            let subscript = self.pos;
             self.pos += 1;
             self.deeper(|parser| parser.arithmetic(b']'))?;
+            if self
+                .slice(subscript, self.pos)
+                .iter()
+                .any(|byte| b"'\\`".contains(byte))
+            {
+                // Bash looks for its end twice, by different rules; if the second look fails, what
+                // reads like an assignment is a command.
+                let span = self.span(subscript, self.pos);
+                self.opaque(span, "a subscript with quotes");
+            }
         }
         let append = self.is_bash() && self.peek() == b'+' && self.peek_second() == b'=';
         if append || self.peek() == b'=' {
@@ -88,7 +99,7 @@ impl Parser<'_, '_> {
             parts: value,
         });
         if append && !element && !compound {
-            builtin::appended(&mut value, &name);
+            variables::appended(&mut value, &name);
         }
         let raw = RawWord {
             start,
@@ -152,16 +163,6 @@ impl Parser<'_, '_> {
                 self.rewind(mark);
                 Ok(false)
             }
-        }
-    }
-
-    /// Draws the conclusions from a variable that gets a value, in whatever way.
-    pub(super) fn note_assignment(&mut self, name: &[u8], span: Span) {
-        if builtin::is_obeyed(name) {
-            self.opaque(span, "an assignment to a variable the shell obeys");
-        }
-        if name == b"CDPATH" {
-            self.state.whereabouts.search();
         }
     }
 }

@@ -15,6 +15,15 @@ enum Operator {
     },
 }
 
+impl Operator {
+    fn copies(self) -> bool {
+        match self {
+            Self::OutputCopy | Self::Plain(RedirectionKind::Duplicate) => true,
+            Self::Plain(_) | Self::HereDocument { .. } => false,
+        }
+    }
+}
+
 impl Parser<'_, '_> {
     /// The redirections after a compound command read by `production`, and the check that nothing
     /// else follows it. They are opened first, so they are filed under the folder before it.
@@ -70,8 +79,21 @@ impl Parser<'_, '_> {
             self.note_assignment(&name, span);
         }
         self.blanks_only()?;
-        if self.peek() == b'#' || !self.at_word() || self.number_before_operator() {
+        if self.peek() == b'#'
+            || !self.at_word()
+            || (!operator.copies() && self.number_before_operator())
+        {
             return self.fail("a redirection target expected");
+        }
+        if self.is_bash() && operator.copies() && self.peek() == b'-' {
+            // The shell takes the `-` alone: `<&-x` closes the input and goes on with a word `x`.
+            let at = self.pos;
+            self.pos += 1;
+            return Ok(Some(Redirection {
+                kind: RedirectionKind::Duplicate,
+                target: Word::text(self.span(at, self.pos), "-"),
+                body: None,
+            }));
         }
         let redirection = match operator {
             Operator::HereDocument { strip } => Redirection {
@@ -93,21 +115,33 @@ impl Parser<'_, '_> {
                 target: self.file_target()?,
                 body: None,
             },
-            Operator::OutputCopy => {
-                let target = self.file_target()?;
-                let kind = if is_descriptor(&target) {
-                    RedirectionKind::Duplicate
-                } else {
-                    RedirectionKind::WriteBoth
-                };
-                Redirection {
-                    kind,
-                    target,
-                    body: None,
-                }
-            }
+            Operator::OutputCopy => self.output_copy()?,
         };
         Ok(Some(redirection))
+    }
+
+    /// The target of `>&`: a descriptor, or a file for both outputs.
+    fn output_copy(&mut self) -> Parsed<Redirection> {
+        let target = self.file_target()?;
+        if is_descriptor(&target) {
+            let kind = RedirectionKind::Duplicate;
+            return Ok(Redirection {
+                kind,
+                target,
+                body: None,
+            });
+        }
+        let plain = |text: &[u8]| !text.iter().any(|byte| b"$`~*?[\\'\"{".contains(byte));
+        if self.is_bash() && !target.as_static().is_some_and(plain) {
+            // Bash expands the name, and then, for a file, what came out of that once more.
+            self.opaque(target.span, "a target of `>&` that is expanded twice");
+        }
+        let kind = RedirectionKind::WriteBoth;
+        Ok(Redirection {
+            kind,
+            target,
+            body: None,
+        })
     }
 
     fn file_target(&mut self) -> Parsed<Word> {
@@ -160,7 +194,12 @@ impl Parser<'_, '_> {
             }
             end += 1;
         }
-        if self.at(end) == b'}' && matches!(self.at(end + 1), b'<' | b'>') {
+        if self.at(end) == b'}' && matches!(self.at(self.continued(end + 1)), b'<' | b'>') {
+            let subscript = self.slice(start + 1 + name.len(), end);
+            if subscript.iter().any(|byte| b"$`'\"\\".contains(byte)) {
+                // Evaluated, so it could run something.
+                return self.fail("an expansion in the variable of a descriptor");
+            }
             return Ok((Some(name), end + 1));
         }
         Ok((None, start))

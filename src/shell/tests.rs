@@ -167,6 +167,7 @@ fn braces_expand_as_in_bash() {
         ("{x..{a,b}}", "<Brace >"),
         ("{$,x}HOME", "<Brace >"),
         ("{a,${x:-{}}", "<Brace >"),
+        ("$${1..2}", "<Brace >"),
         // The name grows: `$xa $xb`.
         ("$x{a,b}", "<Parameter >a <Parameter >b"),
         ("$x/{a,b}", "<Parameter x>/a <Parameter x>/b"),
@@ -349,6 +350,11 @@ fn what_cannot_be_decided_is_marked() {
         "declare -i x='a[$(id)]'",
         "read 'a[$(id)]'",
         "mapfile -C id x",
+        "echo >&'$(id)'",
+        "echo >&$x",
+        "echo ${x:'$(id)'}",
+        "echo $(('$(id)'))",
+        "a['$(id)']=1",
     ] {
         assert!(is_opaque(line), "{line}");
     }
@@ -399,6 +405,9 @@ fn redirections_know_what_they_do() {
         assert_eq!(script.subcommands[0].redirections[0].kind, kind, "{text}");
         assert_eq!(argvs(&script), ["ls -l"], "{text}");
     }
+    // The `-` that closes a descriptor is a token of its own.
+    assert_eq!(argvs(&bash("ls 3<&-x >& -y")), ["ls x y"]);
+    assert_eq!(bash("ls >&1>f").subcommands[0].redirections.len(), 2);
     // A number no descriptor can have is an argument.
     assert_eq!(argvs(&bash("ls 2147483648>f")), ["ls 2147483648"]);
     assert_eq!(argvs(&posix("ls 10>f")), ["ls 10"]);
@@ -484,6 +493,18 @@ fn variables_changed_on_the_side_become_dynamic() {
     );
 }
 
+/// Both readings of the quotes parse; bash takes the one that runs `rm`.
+#[test]
+fn single_quotes_in_a_quoted_parameter_come_in_pairs() {
+    let script = bash(r#"echo "${x:-'"'}" ; rm y; echo "'}" '}"' \'"#);
+    assert_eq!(argvs(&script)[1], "rm y");
+    let script = bash(r#"echo "${x:-'$(rm y)'}""#);
+    assert_eq!(argvs(&script)[1], "rm y");
+    assert_eq!(argvs(&bash(r#"echo "${x:-'}'}""#)).len(), 1);
+    assert!(parse(br#"echo "${x:-it's}""#, Dialect::Bash).is_err());
+    assert_eq!(argvs(&posix(r#"echo "${x:-it's}""#)).len(), 1);
+}
+
 #[test]
 fn only_the_first_of_a_pipeline_is_timed() {
     assert_eq!(argvs(&bash("time a | time b")), ["a", "time b"]);
@@ -505,6 +526,8 @@ fn syntax_errors_tell_where() {
         "for ((;)); do ls; done",
         "x =(a)",
         "for x (a b) ls",
+        "exec {a[$(id)]}>f",
+        "a[$${(id)]=1",
         "() { ls; }",
     ] {
         assert!(parse(line.as_bytes(), Dialect::Bash).is_err(), "{line}");
