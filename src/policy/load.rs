@@ -431,7 +431,13 @@ fn conditions(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>, targets: &[Target]
             }
         }
     }
-    if table.contains_key("with") && conditions.with.is_empty() {
+    let empty = |key: &str| {
+        table
+            .get(key)
+            .and_then(|value| value.get_ref().as_array())
+            .is_some_and(|list| list.iter().next().is_none())
+    };
+    if empty("with") {
         let help = "name an option, or leave `with` out";
         reader.fault(
             key_span(table, "with", &at.span),

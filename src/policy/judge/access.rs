@@ -66,7 +66,11 @@ pub(super) fn path(
     if direction == Direction::Read || !is_redirection(access.source) {
         return Answer::nothing();
     }
-    let Some(path) = &access.path else {
+    let straight = access
+        .written
+        .as_static()
+        .is_some_and(|text| view.is_straight(text));
+    let Some(path) = access.path.as_ref().filter(|_| straight) else {
         return Answer::ask(Reason::Dynamic);
     };
     // Allow needs the link and its target.

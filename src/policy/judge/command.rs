@@ -51,7 +51,7 @@ pub(super) fn answer(policy: &Policy, view: &View<'_>) -> Answer {
     if let Some(blocked) = blocked {
         return blocked;
     }
-    let named = |(_, pattern): (&Rule, &CommandPattern)| by_name(pattern, view);
+    let named = |(_, pattern): (&Rule, &CommandPattern)| names(pattern, view.base_name());
     if !view.is_trusted()
         && matches!(view.lookup, Lookup::File(_))
         && commands(policy, view, Verdict::Allow).any(named)
@@ -121,7 +121,9 @@ pub(in crate::policy) fn matches(
 
 fn allowed(pattern: &CommandPattern, view: &View<'_>) -> Match {
     let program = match &pattern.program {
-        ProgramPattern::Names(_) => by_name(pattern, view) && view.is_trusted() && !view.is_taken(),
+        ProgramPattern::Names(_) => {
+            names(pattern, view.looked_up_name()) && view.is_trusted() && !view.is_taken()
+        }
         ProgramPattern::Path(path) => match view.lookup {
             Lookup::File(file) => {
                 let facts = view.scene.facts;
@@ -153,12 +155,12 @@ fn allowed(pattern: &CommandPattern, view: &View<'_>) -> Match {
     }
 }
 
-fn by_name(pattern: &CommandPattern, view: &View<'_>) -> bool {
+/// `re:` names its program inside the expression, which is compared with the argv as written.
+fn names(pattern: &CommandPattern, name: Option<&[u8]>) -> bool {
     let ProgramPattern::Names(globs) = &pattern.program else {
         return false;
     };
-    // `re:` names its program inside the expression, which is compared with the argv as written.
-    view.looked_up_name().is_some_and(|name| {
+    name.is_some_and(|name| {
         globs
             .iter()
             .any(|glob| glob.matches(name, None, Purpose::Allow))
@@ -279,7 +281,12 @@ fn spellings(view: &View<'_>, names: &[&[u8]]) -> Vec<Vec<Word>> {
         .first()
         .or(view.reading.unknown_name_at.as_ref());
     match (name_at, view.reading.levels.first()) {
-        (Some(name_at), _) => starts.extend(2..=*name_at),
+        (Some(name_at), _) => {
+            let seen = view.reading.seen.iter().map(|seen| seen.index);
+            let words = seen.chain(view.reading.loose.iter().copied());
+            starts.extend(words.filter(|at| at < name_at));
+            starts.push(*name_at);
+        }
         // A program whose options are not known: every word up to the second in a row that is none.
         (None, _) => {
             for (at, word) in argv.iter().enumerate().skip(1) {

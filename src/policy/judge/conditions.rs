@@ -2,6 +2,7 @@
 
 use super::read_only::is_in_workspace;
 use super::view::View;
+use crate::model::script::Word;
 use crate::policy::glob::{Match, Purpose};
 use crate::policy::rule::Conditions;
 
@@ -115,6 +116,14 @@ fn operands(conditions: &Conditions, view: &View<'_>) -> Match {
         all = all.min(one);
     }
     for seen in &view.reading.seen {
+        let word = view.sub.argv.get(seen.index).and_then(Word::as_static);
+        if seen.spec.is_none()
+            && seen.value.is_none()
+            && word.is_none_or(|word| word.contains(&b'/'))
+        {
+            // An option nobody knows, with a path glued to it.
+            all = Match::No;
+        }
         let Some(value) = &seen.value else { continue };
         let path = match seen.kind() {
             Some(kind) => matches!(

@@ -45,17 +45,17 @@ pub fn judge(policy: &Policy, survey: &Survey, resolved: &Resolved, facts: &Fact
 /// Which of several reasons of equal strictness is told: the one that is hardest to change.
 const fn weight(reason: Reason) -> u8 {
     match reason {
-        Reason::RuleDeny => 9,
-        Reason::RuleAsk => 8,
-        Reason::Opaque => 7,
-        Reason::Dynamic => 6,
-        Reason::ProgramNotFound => 5,
-        Reason::ProgramUnusable => 4,
-        Reason::ProgramUntrusted => 3,
-        Reason::Unmatched => 2,
-        Reason::RuleAllow => 1,
-        Reason::ReadOnlyDefault
-        | Reason::NoAccess
+        Reason::RuleDeny => 10,
+        Reason::RuleAsk => 9,
+        Reason::Opaque => 8,
+        Reason::Dynamic => 7,
+        Reason::ProgramNotFound => 6,
+        Reason::ProgramUnusable => 5,
+        Reason::ProgramUntrusted => 4,
+        Reason::Unmatched => 3,
+        Reason::RuleAllow => 2,
+        Reason::ReadOnlyDefault => 1,
+        Reason::NoAccess
         | Reason::PolicyInvalid
         | Reason::SandboxUnavailable
         | Reason::Approved

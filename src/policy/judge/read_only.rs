@@ -147,6 +147,11 @@ fn sets_options(view: &View<'_>) -> bool {
 
 /// Whether the word surely names a place in the workspace, links followed as far as resolve told.
 pub(super) fn is_in_workspace(view: &View<'_>, word: &Word) -> bool {
+    // `cd` itself cleans a path by its text.
+    let by_text = view.base_name() == Some(b"cd") && !view.reading.has("-P");
+    if !by_text && !word.as_static().is_some_and(|text| view.is_straight(text)) {
+        return false;
+    }
     let path = word
         .as_static()
         .filter(|text| !text.is_empty())

@@ -3,7 +3,7 @@
 use crate::model::access::{Access, Facts, Resolved, Survey};
 use crate::model::executable::{Executable, Lookup, Trust};
 use crate::model::path::AbsolutePath;
-use crate::model::script::{Dynamic, Piece, SubCommand, Word};
+use crate::model::script::{Dynamic, Folder, Piece, SubCommand, Word};
 use crate::policy::knowledge::{self, Carried, Effect, Reading};
 use crate::policy::survey::absolute;
 
@@ -142,6 +142,28 @@ impl<'a> View<'a> {
                 .iter()
                 .any(|taken| taken.as_slice() == name)
         })
+    }
+
+    /// Whether cleaning the path by its text alone leads where the kernel goes: `..` after a link
+    /// leads to the parent of the link's target (path_resolution(7)).
+    pub(super) fn is_straight(&self, path: &[u8]) -> bool {
+        let mut parts = path
+            .split(|byte| *byte == b'/')
+            .filter(|part| !part.is_empty());
+        let climbs = |part: &[u8]| part == b"..";
+        if !path.split(|byte| *byte == b'/').any(climbs) {
+            return true;
+        }
+        let leading_only =
+            !path.starts_with(b"/") && !parts.by_ref().skip_while(|part| climbs(part)).any(climbs);
+        let real_folder = match &self.sub.folder {
+            Folder::Start => true,
+            Folder::Moved(_) | Folder::Unknown => self
+                .folder
+                .as_ref()
+                .is_some_and(|folder| self.scene.resolved.targets.get(folder) == Some(folder)),
+        };
+        leading_only && real_folder
     }
 
     /// Whether what stands in for the word is the output of programs that never print an option.

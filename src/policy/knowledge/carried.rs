@@ -139,6 +139,7 @@ fn variables(sub: &SubCommand, reading: &Reading<'_>, carried: &mut Carried) {
             carried.suspects.push(index);
         }
     }
+    evaluated(sub, carried);
     // A name that is not known could be one the shell obeys.
     let named = reading.uses().into_iter().filter(|operand| {
         operand.kind == Some(OperandKind::Variable)
@@ -149,10 +150,44 @@ fn variables(sub: &SubCommand, reading: &Reading<'_>, carried: &mut Carried) {
     carried.suspects.extend(named.map(|operand| operand.index));
 }
 
+/// Words that may turn into a name with a subscript, or into the operator that evaluates one.
+fn evaluated(sub: &SubCommand, carried: &mut Carried) {
+    let is_dynamic = |word: &Word| word.as_static().is_none();
+    let words = || sub.argv.iter().enumerate().skip(1);
+    match sub.program() {
+        Some(b"let") => {
+            carried.suspects.extend(
+                words()
+                    .filter(|(_, word)| is_dynamic(word))
+                    .map(|(at, _)| at),
+            );
+        }
+        Some(b"test" | b"[") => {
+            for (at, word) in words().filter(|(_, word)| is_dynamic(word)) {
+                let before = sub.argv.get(at - 1);
+                let after_operator = before.is_some_and(|before| {
+                    (at > 1 && is_dynamic(before))
+                        || matches!(before.as_static(), Some(b"-v" | b"-R"))
+                });
+                // An unquoted word may become operator and name at once.
+                if after_operator || is_many(word) {
+                    carried.suspects.push(at);
+                }
+            }
+        }
+        Some(_) | None => {}
+    }
+}
+
 fn carrier_argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carried: &mut Carried) {
     let operands = &reading.operands;
     match carrier.kind {
-        CarrierKind::Unknown => carried.dynamic("what the program starts stands in no argument"),
+        CarrierKind::Unknown => {
+            carried.dynamic("what the program starts cannot be told from its arguments");
+            if carrier.guess {
+                guess(sub, carried);
+            }
+        }
         CarrierKind::Argv | CarrierKind::Runner => argv(sub, reading, carrier, carried),
         CarrierKind::Applet => {
             if let Some(index) = operands.first() {
@@ -169,6 +204,26 @@ fn carrier_argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carr
         }
         CarrierKind::Find => find(sub, carried),
         CarrierKind::Shell => shell(sub, reading, carried),
+    }
+}
+
+/// Most words that are tried as programs: a line with more is no work for rules.
+const GUESSES: usize = 16;
+
+/// Every word that could be the program, as one; and as a text, where it holds several words.
+fn guess(sub: &SubCommand, carried: &mut Carried) {
+    let words = sub.argv.iter().enumerate().skip(1).take(GUESSES);
+    for (at, word) in words {
+        match word.as_static() {
+            Some(text) if text.contains(&b' ') => carried.inner.push(Inner::Text {
+                text: word.clone(),
+                dialects: POSIX_OR_BASH,
+            }),
+            Some(text) if !text.is_empty() && !text.starts_with(b"-") => {
+                push_argv(carried, rest(sub, at), Vec::new(), None);
+            }
+            Some(_) | None => {}
+        }
     }
 }
 
@@ -224,9 +279,6 @@ fn argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carried: &mu
         .filter_map(|seen| seen.value.clone())
         .next_back();
     let Some(start) = operands.next() else {
-        if carrier.interactive {
-            carried.dynamic("it starts a shell that reads its input");
-        }
         if !assignments.is_empty() {
             carried.inner.push(Inner::Argv {
                 argv: Vec::new(),
@@ -236,6 +288,14 @@ fn argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carried: &mu
         }
         return;
     };
+    if reading
+        .seen
+        .iter()
+        .any(|seen| seen.kind() == Some(ValueKind::Shell))
+    {
+        // `env -S TEXT WORD…`: the words belong to the command of the text.
+        carried.dynamic("an option and the words after it make one command");
+    }
     let mut inner = rest(sub, start);
     // `flock FILE -c TEXT`
     if carrier.skip > 0 && inner.first().and_then(Word::as_static) == Some(b"-c") {

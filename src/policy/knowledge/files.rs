@@ -34,7 +34,9 @@ pub(super) const FILES: [ProgramFile; 9] = [
         "strace" "ltrace" "sudo" "doas" "pkexec" "su" "runuser" "setpriv" "flock" "watch" "script"
         "parallel" "busybox" "toybox" "systemd-run" "at" "batch" "ed" "ex" "vi" "vim" "nvim"
         "expect" "gdb" "entr" "catchsegv" "firejail" "bwrap" "proot" "fakeroot" "dbus-run-session"
-        "xvfb-run" "tmux" "screen" "ld.so"),
+        "xvfb-run" "tmux" "screen" "ld.so"
+        "ld-linux.so.2" "ld-linux-x86-64.so.2" "ld-linux-aarch64.so.1" "ld-musl-x86_64.so.1"
+        "ld-musl-aarch64.so.1"),
     file!("runners.toml", "npx" "bunx" "uvx" "pipx" "ssh" "docker" "podman" "kubectl" "nix-shell"),
     file!("files.toml", "ls" "cat" "head" "tail" "wc" "cut" "tr" "nl" "tac" "rev" "paste" "comm" "join"
         "fold" "fmt" "expand" "unexpand" "od" "hexdump" "xxd" "strings" "file" "stat" "du" "df"
@@ -54,4 +56,15 @@ pub(super) const FILES: [ProgramFile; 9] = [
 /// The compiled-in files, for the tests that check them.
 pub fn program_files() -> Vec<ProgramFile> {
     FILES.to_vec()
+}
+
+impl ProgramFile {
+    /// Its programs.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, in words.
+    pub fn programs(&self) -> Result<Vec<super::Program>, String> {
+        super::grammar::parse(self.text)
+    }
 }

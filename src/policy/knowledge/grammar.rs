@@ -139,9 +139,9 @@ pub(crate) struct Carrier {
     /// Only with one of these options something is started.
     #[serde(default)]
     pub(crate) only_with: Vec<String>,
-    /// Without an inner argv a shell is started that reads its input.
+    /// Any word may be the program or a text for a shell: deny rules see every one as both.
     #[serde(default)]
-    pub(crate) interactive: bool,
+    pub(crate) guess: bool,
 }
 
 /// What is known of one program or sub-command.

@@ -3,7 +3,7 @@
 use super::absolute;
 use crate::model::access::{Access, Facts, PathAccess, Source};
 use crate::model::script::{RedirectionKind, Script, SubCommand, Word};
-use crate::policy::knowledge::{self, OperandKind, Reading, ValueKind};
+use crate::policy::knowledge::{self, Effect, OperandKind, Reading, ValueKind};
 use crate::policy::words::without_prefix;
 
 /// The accesses of `sub`. `exported` says that the line makes the shell export every variable.
@@ -143,6 +143,11 @@ fn operands(
     exported: bool,
     accesses: &mut Vec<Access>,
 ) {
+    // `sed -i`: an option that writes and names no file writes what is read.
+    let in_place = reading
+        .seen
+        .iter()
+        .any(|seen| seen.effect() == Some(Effect::Writes) && seen.kind() != Some(ValueKind::Write));
     for operand in reading.uses() {
         let Some(word) = sub.argv.get(operand.index) else {
             continue;
@@ -153,7 +158,12 @@ fn operands(
         }
         let access = |word: Word| file(sub, word, Source::Operand, facts);
         match operand.kind {
-            Some(OperandKind::Read) => accesses.extend(access(word.clone()).map(Access::Read)),
+            Some(OperandKind::Read) => {
+                accesses.extend(access(word.clone()).map(Access::Read));
+                if in_place {
+                    accesses.extend(access(word.clone()).map(Access::Write));
+                }
+            }
             Some(OperandKind::Write) => accesses.extend(access(word.clone()).map(Access::Write)),
             Some(OperandKind::Assignment) => {
                 let known = word.static_prefix();
