@@ -98,7 +98,7 @@ fn direct(survey: &Survey, resolved: &Resolved) -> Option<(Start, Executable, Ve
     let executable = resolved.lookups.get(subcommand)?.executable()?;
     let argv = script.subcommands.get(subcommand)?.static_argv()?;
     let start = match executable.format {
-        Format::Elf => Start::Binary { subcommand },
+        Format::Elf | Format::Env { .. } => Start::Binary { subcommand },
         Format::Script { .. } => Start::Script { subcommand },
         // No `#!`: the kernel refuses it (ENOEXEC) and a shell reads it as its own script.
         Format::Text => return None,

@@ -108,6 +108,7 @@ fn executable(file: &Executable) -> Value {
         "format": match &file.format {
             Format::Elf => json!("elf"),
             Format::Text => json!("text"),
+            Format::Env { program } => json!({ "env": executable(program) }),
             Format::Script { interpreter, argument } => json!({
                 "interpreter": executable(interpreter),
                 "argument": argument.as_deref().map(bytes),

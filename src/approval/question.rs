@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model::access::{Access, PathAccess, Resolved, Survey};
-use crate::model::executable::{Executable, Format, Lookup, Trust};
+use crate::model::executable::{Executable, Lookup, Trust};
 use crate::model::judgement::{AccessJudgement, Judgement, Reason, RuleRef, SubJudgement};
 use crate::model::level::Level;
 use crate::model::path::AbsolutePath;
@@ -334,19 +334,16 @@ fn no_file(lookup: Option<&Lookup>) -> Option<String> {
 
 /// The file and its interpreters, outermost first.
 fn files(executable: Option<&Executable>, scrub: Scrub<'_>) -> Vec<File> {
-    std::iter::successors(executable, |file| match &file.format {
-        Format::Script { interpreter, .. } => Some(interpreter),
-        Format::Elf | Format::Text => None,
-    })
-    .map(|file| File {
-        path: Shown::text(file.real.as_bytes(), scrub),
-        found_as: (file.path != file.real).then(|| Shown::text(file.path.as_bytes(), scrub)),
-        digest: file.digest.to_string(),
-        short: file.digest.short(),
-        trust: file.trust.reason(),
-        mutable: file.trust == Trust::InWriteRoot,
-    })
-    .collect()
+    std::iter::successors(executable, |file| file.next())
+        .map(|file| File {
+            path: Shown::text(file.real.as_bytes(), scrub),
+            found_as: (file.path != file.real).then(|| Shown::text(file.path.as_bytes(), scrub)),
+            digest: file.digest.to_string(),
+            short: file.digest.short(),
+            trust: file.trust.reason(),
+            mutable: file.trust == Trust::InWriteRoot,
+        })
+        .collect()
 }
 
 fn rule(rule: &RuleRef, scrub: Scrub<'_>) -> Rule {

@@ -85,10 +85,7 @@ pub fn render(question: &Question, detail: Detail, width: usize, paint: Paint) -
     page.field("in", question.cwd.as_str());
     page.field(
         "sandbox",
-        &format!(
-            "profile {}, network {}",
-            question.profile, question.network
-        ),
+        &format!("profile {}, network {}", question.profile, question.network),
     );
     // The first line sums it up.
     let lines = match detail {

@@ -31,7 +31,7 @@ impl Judged<'_> {
             self.check_content(self.file, self.executable)?;
         }
         match self.executable.format {
-            Format::Elf => Ok(()),
+            Format::Elf | Format::Env { .. } => Ok(()),
             Format::Script { .. } | Format::Text => {
                 let there = fs::metadata(self.executable.path.as_path())
                     .map_err(|error| self.unknown(error))?;
@@ -62,7 +62,7 @@ impl Judged<'_> {
             return Err(self.changed("its arguments"));
         }
         match self.executable.format {
-            Format::Elf => Ok(()),
+            Format::Elf | Format::Env { .. } => Ok(()),
             // The kernel has read its first line; the interpreter reads the rest later, by path.
             Format::Script { .. } | Format::Text => self.check_files(),
         }
@@ -79,7 +79,7 @@ impl Judged<'_> {
         };
         let own: Vec<&[u8]> = self.argv.iter().map(Vec::as_slice).collect();
         match self.executable.format {
-            Format::Elf => line == joined(&own),
+            Format::Elf | Format::Env { .. } => line == joined(&own),
             Format::Script { .. } | Format::Text => {
                 let path = [self.executable.path.as_bytes()];
                 let arguments = own.get(1..).unwrap_or_default();

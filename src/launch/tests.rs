@@ -12,8 +12,8 @@ use super::{Checked, Ended, LaunchError, Running, Signals, start};
 use crate::approval::Approval;
 use crate::model::executable::{FileId, Format, Trust};
 use crate::model::outcome::Outcome;
-use crate::sandbox::{Parked, StdioFd};
 use crate::sandbox::sample::{Sample, executable};
+use crate::sandbox::{Parked, StdioFd};
 
 fn shell(line: &str) -> Sample {
     Sample::new("/bin/sh", &["sh", "-c", line])
@@ -168,7 +168,12 @@ fn a_script_runs_by_its_path_and_a_swapped_one_does_not() {
             fs::rename(path.as_path(), path.join("../aside").as_path()).unwrap();
             make("#!/bin/sh -e\necho swapped\n");
         }
-        let outcome = begin(parked).map(|running| running.wait(&Signals::take().unwrap(), None, None).unwrap().outcome);
+        let outcome = begin(parked).map(|running| {
+            running
+                .wait(&Signals::take().unwrap(), None, None)
+                .unwrap()
+                .outcome
+        });
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         (outcome, text, path)

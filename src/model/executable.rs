@@ -24,6 +24,11 @@ pub enum Format {
         /// The one optional argument of the `#!` line.
         argument: Option<Vec<u8>>,
     },
+    /// The `env` of a `#!/usr/bin/env PROGRAM` line: a binary that looks PROGRAM up and becomes it.
+    Env {
+        /// What it becomes, itself resolved and pinned.
+        program: Box<Executable>,
+    },
     /// Neither: a shell reads it as a script of its own.
     Text,
 }
@@ -74,6 +79,15 @@ pub struct Executable {
 }
 
 impl Executable {
+    /// What reads this file or what it becomes: the next program of its chain of interpreters.
+    pub fn next(&self) -> Option<&Self> {
+        match &self.format {
+            Format::Script { interpreter, .. } => Some(interpreter),
+            Format::Env { program } => Some(program),
+            Format::Elf | Format::Text => None,
+        }
+    }
+
     /// The names under which a deny or ask rule knows this file: as found and after links.
     pub fn base_names(&self) -> [&[u8]; 2] {
         [self.path.base_name(), self.real.base_name()]

@@ -140,9 +140,8 @@ impl Resolver {
                 .find_from(&program.interpreter, folder, next)
                 .map_err(|error| unusable(error.to_string()))?;
             interpreter.trust = worse(interpreter.trust, held.executable.trust);
-            interpreter.format = Format::Script {
-                interpreter: Box::new(held.executable),
-                argument: program.argument,
+            interpreter.format = Format::Env {
+                program: Box::new(held.executable),
             };
         }
         Ok(Format::Script {
@@ -171,7 +170,7 @@ impl Resolver {
             .identify(&path, folder, depth)
             .map_err(|error| error.to_string())?;
         match held.executable.format {
-            Format::Elf | Format::Script { .. } => Ok(held.executable),
+            Format::Elf | Format::Script { .. } | Format::Env { .. } => Ok(held.executable),
             Format::Text => Err(format!("`{path}` is neither a binary nor a script")),
         }
     }
@@ -195,6 +194,7 @@ impl Resolver {
 fn weakest(own: Trust, format: &Format) -> Trust {
     match format {
         Format::Script { interpreter, .. } => worse(own, interpreter.trust),
+        Format::Env { program } => worse(own, program.trust),
         Format::Elf | Format::Text => own,
     }
 }

@@ -183,7 +183,7 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
         filter: &filter,
         // An interpreter opens its script by path, so a script is started by path.
         target: match plan.executable.format {
-            Format::Elf => Target::Descriptor(program.as_fd()),
+            Format::Elf | Format::Env { .. } => Target::Descriptor(program.as_fd()),
             Format::Script { .. } | Format::Text => Target::Path(&path),
         },
         argv: &argv,

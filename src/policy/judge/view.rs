@@ -210,8 +210,5 @@ impl<'a> View<'a> {
 
 /// The file and its interpreters.
 pub(super) fn chain(file: &Executable) -> impl Iterator<Item = &Executable> {
-    std::iter::successors(Some(file), |file| match &file.format {
-        crate::model::executable::Format::Script { interpreter, .. } => Some(interpreter),
-        crate::model::executable::Format::Elf | crate::model::executable::Format::Text => None,
-    })
+    std::iter::successors(Some(file), |file| file.next())
 }
