@@ -2,9 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 
 use nix::errno::Errno;
@@ -98,10 +96,6 @@ pub const PROBES: &[Probe] = &[
         attempt: openat2_suid,
     },
     Probe {
-        name: "mkdir-plain",
-        attempt: mkdir_plain,
-    },
-    Probe {
         name: "mknod-device",
         attempt: mknod_device,
     },
@@ -187,12 +181,13 @@ fn fchmodat2_suid(a: &[String]) -> Answer {
 
 fn create_suid(a: &[String]) -> Answer {
     let path = argument(a, 0)?;
-    OpenOptions::new()
+    let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o4755)
         .open(path)
         .map_err(errno)?;
+    file.write_all(b"#!/bin/sh\n").map_err(errno)?;
     suid_answer(path)
 }
 
@@ -200,9 +195,8 @@ fn create_suid(a: &[String]) -> Answer {
 fn openat2_suid(a: &[String]) -> Answer {
     let path = argument(a, 0)?;
     let text = std::ffi::CString::new(path).map_err(|_| Errno::EDOM)?;
-    let flags =
-        u64::try_from(libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY).map_err(|_| Errno::EDOM)?;
-    let how: [u64; 3] = [flags, 0o4755, 0];
+    let flags = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY;
+    let how: [u64; 3] = [u64::from(flags.unsigned_abs()), 0o4755, 0];
     let here = usize::MAX - 99;
     raw::call(
         libc::SYS_openat2,
@@ -213,15 +207,9 @@ fn openat2_suid(a: &[String]) -> Answer {
             std::mem::size_of_val(&how),
         ],
     )?;
+    let mut file = OpenOptions::new().append(true).open(path).map_err(errno)?;
+    file.write_all(b"#!/bin/sh\n").map_err(errno)?;
     suid_answer(path)
-}
-
-fn mkdir_plain(a: &[String]) -> Answer {
-    fs::DirBuilder::new()
-        .mode(0o755)
-        .create(argument(a, 0)?)
-        .map_err(errno)?;
-    ok()
 }
 
 /// A null path: EFAULT once the mode was let through, wherever and as whomever it is tried.
