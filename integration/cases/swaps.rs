@@ -49,7 +49,7 @@ fn asked_again(w: &World, line: &str, swap: &str) -> Outcome {
         format!("the control did not run: {line}"),
     )?;
     fs::remove_file(w.ws.join("original"))?;
-    fs::remove_file(w.top.join("asked.log"))?;
+    w.forget_questions()?;
     let ran = w.asked(&swapping(swap))?.line(line)?;
     ran.exits(126)?;
     let ws = [w.ws.clone(), w.top.join("ws.old")];
@@ -86,7 +86,7 @@ fn script_edited(w: &World) -> Outcome {
     asked_again(w, "./tool.sh", &format!("{EVIL} > ws/tool.sh"))?;
     // The same script as the operand of an interpreter.
     script(w, "tool.sh", "touch original")?;
-    fs::remove_file(w.top.join("asked.log"))?;
+    w.forget_questions()?;
     asked_again(w, "sh ./tool.sh", &format!("{EVIL} > ws/tool.sh"))
 }
 
@@ -110,7 +110,7 @@ fn earlier_program_planted(w: &World) -> Outcome {
         .exits(0)?;
     expect(w.ws.join("original").exists(), "the control did not run")?;
     fs::remove_file(w.ws.join("original"))?;
-    fs::remove_file(w.top.join("asked.log"))?;
+    w.forget_questions()?;
     let swap = swapping(&format!("{EVIL} > ws/early/tool; chmod 755 ws/early/tool"));
     let ran = w.asked(&swap)?.env("PATH", &path).line("tool")?;
     ran.exits(126)?;
@@ -127,7 +127,7 @@ fn workspace_renamed(w: &World) -> Outcome {
     w.asked("allow")?.line("./tool")?.exits(0)?;
     expect(w.ws.join("original").exists(), "the control did not run")?;
     fs::remove_file(w.ws.join("original"))?;
-    fs::remove_file(w.top.join("asked.log"))?;
+    w.forget_questions()?;
     let swap = format!("mv ws ws.old; mkdir ws; {EVIL} > ws/tool; chmod 755 ws/tool");
     let ran = w.asked(&swapping(&swap))?.line("./tool")?;
     expect(

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::process::{self, Ran};
+use super::suite;
 use super::{Case, Outcome, Red, Stop, expect, fail};
 
 /// Refuses everything, in the right words.
@@ -86,31 +87,27 @@ fn refusing(cases: &[Case], folder: &Path) -> Outcome {
 
 /// In a throw-away namespace, since every attack of the suite runs unconfined here.
 fn plain(cases: &[Case], folder: &Path) -> Outcome {
-    let fence: &[&str] = if nix::unistd::geteuid().is_root() {
-        &[
-            "unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--net",
-            "--mount-proc",
-        ]
-    } else {
-        &[
-            "unshare",
-            "--user",
-            "--map-current-user",
-            "--pid",
-            "--fork",
-            "--net",
-            "--mount",
-            "--mount-proc",
-        ]
-    };
+    let mut fence = vec![
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--net",
+        "--mount-proc",
+    ];
+    if !nix::unistd::geteuid().is_root() {
+        fence.extend(["--user", "--map-current-user", "--keep-caps"]);
+    }
+    // The controls of the network cases need the loopback interface, which a new namespace has down.
+    let up = format!(
+        "{} loopback-up && exec setpriv --ambient-caps=-all --inh-caps=-all \"$@\"",
+        suite::probe()?.display()
+    );
+    fence.extend(["sh", "-c", &up, "sh"]);
     let ran = under(
         &fake(folder, "never-confines", NEVER_CONFINES)?,
         folder,
-        fence,
+        &fence,
     )?;
     every_case_is_red(&ran, cases, |red| red == Red::Both)
 }

@@ -133,6 +133,17 @@ fn report(half: Half, case: &Case, outcome: &Outcome, tally: &Mutex<Tally>) {
     writeln!(std::io::stdout(), "{line}").ok();
 }
 
+/// The probe that cargo built beside this program.
+pub fn probe() -> Outcome<PathBuf> {
+    let own = std::env::current_exe()?;
+    let build = own.parent().and_then(Path::parent);
+    let probe = build.map(|build| build.join("examples/probe"));
+    match probe.filter(|probe| probe.exists()) {
+        Some(probe) => Ok(probe),
+        None => fail("the probe is not built: run `cargo build --example probe`"),
+    }
+}
+
 /// The folder all cases of one run play in.
 struct Stage {
     top: PathBuf,
@@ -150,13 +161,7 @@ impl Stage {
         }
         let own = std::env::current_exe()?;
         let ours = PathBuf::from(env!("CARGO_BIN_EXE_tipstaff"));
-        let probe = own
-            .parent()
-            .and_then(Path::parent)
-            .map(|build| build.join("examples/probe"));
-        let Some(probe) = probe.filter(|probe| probe.exists()) else {
-            return fail("the probe is not built: run `cargo build --example probe`");
-        };
+        let probe = probe()?;
         let binary = options.binary.as_ref().unwrap_or(&ours);
         for (from, name) in [(binary, "tipstaff"), (&own, "enforce"), (&probe, "probe")] {
             let to = tools.join(name);

@@ -193,6 +193,13 @@ impl World {
         fs::read_to_string(self.top.join("asked.log")).map_or(0, |text| text.lines().count())
     }
 
+    /// Fails if the approver was never asked; forgets that it was.
+    pub fn forget_questions(&self) -> Outcome {
+        expect(self.times_asked() > 0, "the approver was never asked")?;
+        fs::remove_file(self.top.join("asked.log"))?;
+        Ok(())
+    }
+
     /// The probe without a sandbox. For what can do no harm.
     pub fn control(&self, arguments: &[&str]) -> Outcome<Tried> {
         let mut command = self.plain("./probe");

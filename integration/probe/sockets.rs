@@ -61,6 +61,10 @@ pub const PROBES: &[Probe] = &[
         },
     },
     Probe {
+        name: "loopback-up",
+        attempt: loopback_up,
+    },
+    Probe {
         name: "unix-abstract",
         attempt: unix_abstract,
     },
@@ -168,6 +172,23 @@ fn mptcp_connect(a: &[String]) -> Answer {
     )?;
     let mut stream = TcpStream::from(socket);
     stream.write_all(b"probe").map_err(errno)?;
+    ok()
+}
+
+/// Sets IFF_UP on the loopback interface of a new network namespace. netdevice(7)
+fn loopback_up(_: &[String]) -> Answer {
+    let socket = open_socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    let fd = as_argument(&socket)?;
+    // struct ifreq: 16 bytes of name, then a union of 24 bytes that starts with the flags.
+    let mut request = [0u8; 40];
+    for (byte, letter) in request.iter_mut().zip(b"lo") {
+        *byte = *letter;
+    }
+    let flags = i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).map_err(|_| Errno::EDOM)?;
+    for (byte, value) in request.iter_mut().skip(16).zip(flags.to_ne_bytes()) {
+        *byte = value;
+    }
+    raw::call(libc::SYS_ioctl, &[fd, 0x8914, request.as_mut_ptr().addr()])?;
     ok()
 }
 
