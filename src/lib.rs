@@ -1,5 +1,10 @@
 //! tipstaff runs shell commands for programs that are not trusted to run them alone.
 
+pub mod approval;
+pub mod launch;
 pub mod model;
 pub mod plan;
+pub mod resolve;
+pub mod sandbox;
+pub mod shell;
 pub mod sys;

@@ -1,1 +1,7 @@
-fn main() {}
+//! The `tipstaff` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tipstaff::cli::main()
+}

@@ -46,6 +46,8 @@ pub enum Reason {
     NoApprover,
     /// Mode `dont-ask`: what would be asked is refused.
     DontAsk,
+    /// Mode `plan`: only what is known to read runs, in the read-only profile.
+    PlanMode,
     /// The question was not answered in time.
     Timeout,
     /// The approver failed or answered what cannot be understood.
@@ -60,7 +62,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, for the table in the docs and its test.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::PolicyInvalid,
         Self::RuleDeny,
         Self::SandboxUnavailable,
@@ -78,6 +80,7 @@ impl Reason {
         Self::Refused,
         Self::NoApprover,
         Self::DontAsk,
+        Self::PlanMode,
         Self::Timeout,
         Self::ApproverError,
         Self::CallChanged,
@@ -105,6 +108,7 @@ impl Reason {
             Self::Refused => "refused",
             Self::NoApprover => "no-approver",
             Self::DontAsk => "dont-ask",
+            Self::PlanMode => "plan-mode",
             Self::Timeout => "timeout",
             Self::ApproverError => "approver-error",
             Self::CallChanged => "call-changed",

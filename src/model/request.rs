@@ -50,10 +50,10 @@ pub struct Request {
     pub workspace: Option<AbsolutePath>,
     /// The caller's environment; what is passed on is fixed from it.
     pub environment: Environment,
-    /// The profile.
-    pub profile: ProfileName,
-    /// The network.
-    pub network: Network,
+    /// The profile; the policy's when `None`.
+    pub profile: Option<ProfileName>,
+    /// The network; the policy's when `None`.
+    pub network: Option<Network>,
     /// The mode; the policy's when `None`.
     pub mode: Option<Mode>,
     /// User to run as when started as root.
@@ -74,8 +74,8 @@ impl Request {
             cwd: None,
             workspace: None,
             environment,
-            profile: ProfileName::default(),
-            network: Network::default(),
+            profile: None,
+            network: None,
             mode: None,
             user: None,
             timeout: None,

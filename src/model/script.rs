@@ -232,6 +232,18 @@ pub struct Opaque {
     pub reason: &'static str,
 }
 
+/// The words a `for` or `select` runs over. Its variable is also assigned in the script, as a dynamic
+/// value, by the sub-command `header`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// Index of the sub-command that stands for the loop's head: no argv, one dynamic assignment.
+    pub header: usize,
+    /// The loop variable.
+    pub name: Vec<u8>,
+    /// Its values, in order.
+    pub values: Vec<Word>,
+}
+
 /// A parsed line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
@@ -241,6 +253,8 @@ pub struct Script {
     pub opaque: Vec<Opaque>,
     /// Names of the functions the line defines.
     pub functions: Vec<Vec<u8>>,
+    /// What the loops of the line run over, where it is written out.
+    pub loops: Vec<Loop>,
     /// Whether the line is exactly one sub-command with a plain argv, no assignment, no redirection
     /// and no shell syntax around it: such a line needs no shell to run.
     pub single: bool,

@@ -1,0 +1,266 @@
+//! Every verb and option: the help text and the man page are made from this table.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::model::mode::Mode;
+use crate::model::profile::{Network, ProfileName};
+
+/// Runs shell commands for programs that are not trusted to run them alone.
+#[derive(Debug, Parser)]
+#[command(name = "tipstaff", version, max_term_width = 100, after_help = EXITS)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+const EXITS: &str = "\
+Exit status of run and sh: the command's own; 124 the command's time ran out; 125 supervisor or
+sandbox failure; 126 denied; 127 program not found; 130 cancelled; 128+n killed by signal n.
+--status-fd removes the doubt. Exit status of check: 0 allow, 1 deny, 3 ask, 2 usage or broken policy.";
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Judge a line or an argv, confine it, ask where the policy says so, and run it
+    Run(RunOptions),
+    /// Drop-in for `bash -c LINE`, with every setting from policy and environment
+    Sh(ShOptions),
+    /// Say what the policy says of a line; nothing is run
+    Check(CheckOptions),
+    /// Show each sub-command of a line with its file, digest, verdict, rule, and what would change it
+    Explain(ExplainOptions),
+    /// Check policies and trust project policies
+    Policy(PolicyOptions),
+    /// Show and verify the record of decisions
+    Audit(AuditOptions),
+    /// Say what this host can enforce, by doing it in a throw-away child
+    Doctor(DoctorOptions),
+}
+
+/// What is run or judged.
+#[derive(Debug, Args)]
+pub struct CommandArgs {
+    /// A shell line
+    #[arg(short = 'c', value_name = "LINE", allow_hyphen_values = true, conflicts_with = "argv", required_unless_present = "argv")]
+    pub line: Option<OsString>,
+    /// A program with its arguments; no shell reads them
+    #[arg(last = true, value_name = "ARGV")]
+    pub argv: Vec<OsString>,
+}
+
+/// Options shared by run, check and explain.
+#[derive(Debug, Default, Args)]
+pub struct Common {
+    /// Policy that replaces the user and project layers; built-in and managed rules stay
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Sandbox profile: read-only, workspace
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<ProfileName>,
+    /// Network of the command: off, loopback, full
+    #[arg(long, value_name = "SETTING")]
+    pub network: Option<Network>,
+    /// How much is asked: default, dont-ask, plan, bypass, …
+    #[arg(long, value_name = "MODE")]
+    pub mode: Option<Mode>,
+    /// Root of the workspace; else the version-control root above the folder, else the folder
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Folder to run in
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// User to run as, when started as root
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Identifiers the caller gives.
+#[derive(Debug, Default, Args)]
+pub struct IdArgs {
+    /// The caller's session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// The agent's run
+    #[arg(long, value_name = "ID")]
+    pub run: Option<String>,
+    /// The agent's task
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+    /// The agent's name
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// The conversation
+    #[arg(long, value_name = "ID")]
+    pub conversation: Option<String>,
+    /// The caller's id of this call
+    #[arg(long, value_name = "ID")]
+    pub call: Option<String>,
+}
+
+/// `tipstaff run`
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// Shared options.
+    #[command(flatten)]
+    pub common: Common,
+    /// Kill the command and everything it started after this long, e.g. 90s, 5m, 500ms
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// Command that answers questions: JSON question on its input, JSON answer on its output
+    #[arg(long, value_name = "COMMAND")]
+    pub approver: Option<String>,
+    /// Descriptor that gets one line of JSON saying how the run ended
+    #[arg(long, value_name = "N")]
+    pub status_fd: Option<i32>,
+    /// The caller's own words on why; shown to the approver as a claim
+    #[arg(long, value_name = "TEXT")]
+    pub claim: Option<String>,
+    /// Identifiers.
+    #[command(flatten)]
+    pub ids: IdArgs,
+    /// What to run.
+    #[command(flatten)]
+    pub command: CommandArgs,
+}
+
+/// `tipstaff sh`
+#[derive(Debug, Args)]
+pub struct ShOptions {
+    /// The line
+    #[arg(short = 'c', value_name = "LINE", allow_hyphen_values = true)]
+    pub line: OsString,
+}
+
+/// `tipstaff check`
+#[derive(Debug, Args)]
+pub struct CheckOptions {
+    /// Shared options.
+    #[command(flatten)]
+    pub common: Common,
+    /// Judge one JSON object a line from standard input: {"id","line","cwd","policy"}
+    #[arg(long, conflicts_with_all = ["line", "argv"])]
+    pub jsonl: bool,
+    /// A shell line
+    #[arg(short = 'c', value_name = "LINE", allow_hyphen_values = true, conflicts_with = "argv", required_unless_present_any = ["argv", "jsonl"])]
+    pub line: Option<OsString>,
+    /// A program with its arguments; no shell reads them
+    #[arg(last = true, value_name = "ARGV")]
+    pub argv: Vec<OsString>,
+}
+
+/// `tipstaff explain`
+#[derive(Debug, Args)]
+pub struct ExplainOptions {
+    /// Shared options.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to explain.
+    #[command(flatten)]
+    pub command: CommandArgs,
+}
+
+/// `tipstaff policy`
+#[derive(Debug, Args)]
+pub struct PolicyOptions {
+    /// What to do with policies.
+    #[command(subcommand)]
+    pub verb: PolicyVerb,
+}
+
+/// The verbs of `tipstaff policy`.
+#[derive(Debug, Subcommand)]
+pub enum PolicyVerb {
+    /// Load policy files strictly and say what is wrong, with file, line and column
+    Check {
+        /// Files to check; without any, the layers in force here
+        #[arg(value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
+    /// Trust the allow rules of the project policy here, for exactly its present content
+    Trust,
+}
+
+/// `tipstaff audit`
+#[derive(Debug, Args)]
+pub struct AuditOptions {
+    /// What to do with the record.
+    #[command(subcommand)]
+    pub verb: AuditVerb,
+}
+
+/// The verbs of `tipstaff audit`.
+#[derive(Debug, Subcommand)]
+pub enum AuditVerb {
+    /// Show the newest records
+    Show {
+        /// How many
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        last: usize,
+        /// Print the records as they stand
+        #[arg(long)]
+        json: bool,
+    },
+    /// Verify the whole chain and name the first broken record
+    Verify {
+        /// Print the result as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `tipstaff doctor`
+#[derive(Debug, Args)]
+pub struct DoctorOptions {
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `90s`, `5m`, `2h`, `500ms`, or plain seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let wrong = || format!("`{text}` is not a time; write it like 90s, 5m, 2h or 500ms");
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let milliseconds = match unit {
+        "ms" => Some(number),
+        "" | "s" => number.checked_mul(1000),
+        "m" => number.checked_mul(60_000),
+        "h" => number.checked_mul(3_600_000),
+        _ => return Err(wrong()),
+    };
+    match milliseconds {
+        Some(0) => Err("a time limit of zero would let nothing run; leave it out for no limit".into()),
+        Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
+        None => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_table_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_are_read_with_their_unit() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        assert!(duration("0s").is_err());
+        assert!(duration("5 parsecs").is_err());
+        assert!(duration("-5s").is_err());
+    }
+}

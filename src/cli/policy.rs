@@ -1,0 +1,56 @@
+//! `tipstaff policy`: strict loading, and trust in a project's policy.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::text::Escaped;
+
+use super::args::{Common, PolicyOptions, PolicyVerb};
+use super::{USAGE, output, setup};
+
+/// Checks or trusts policies.
+pub fn policy(options: PolicyOptions) -> u8 {
+    match options.verb {
+        PolicyVerb::Check { files } if files.is_empty() => {
+            let checked = setup::builder(&Common::default()).build().and_then(|s| s.check_layers());
+            match checked {
+                Ok(names) => {
+                    for name in names {
+                        output::print(&format!("{}: ok\n", Escaped::from(name.as_str())));
+                    }
+                    0
+                }
+                Err(error) => {
+                    output::say_raw(&error.render());
+                    USAGE
+                }
+            }
+        }
+        PolicyVerb::Check { files } => files.iter().map(|file| one(file)).max().unwrap_or(0),
+        PolicyVerb::Trust => {
+            match setup::builder(&Common::default()).build().and_then(|s| s.trust_project()) {
+                Ok(file) => {
+                    output::print(&format!("{file}: trusted as it stands\n"));
+                    0
+                }
+                Err(error) => {
+                    output::say_raw(&error.render());
+                    USAGE
+                }
+            }
+        }
+    }
+}
+
+fn one(file: &Path) -> u8 {
+    let common = Common { policy: Some(PathBuf::from(file)), ..Common::default() };
+    match setup::builder(&common).build().and_then(|s| s.check_layers()) {
+        Ok(_) => {
+            output::print(&format!("{}: ok\n", file.display()));
+            0
+        }
+        Err(error) => {
+            output::say_raw(&error.render());
+            USAGE
+        }
+    }
+}

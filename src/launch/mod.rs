@@ -1,0 +1,4 @@
+//! The start of what was approved.
+#![forbid(unsafe_code)]
+
+pub mod relay;

@@ -1,0 +1,279 @@
+//! Resolves a whole survey: each sub-command to what its program is.
+
+use std::collections::BTreeMap;
+
+use nix::sys::stat::SFlag;
+
+use super::builtins::Shell;
+use super::follow::{End, follow, kind};
+use super::identity::Depth;
+use super::{Held, ResolveError, Resolver};
+use crate::model::access::{Resolved, Survey};
+use crate::model::executable::{Lookup, LookupError};
+use crate::model::path::AbsolutePath;
+use crate::model::script::{Script, SubCommand, Word};
+use crate::model::text::Escaped;
+
+/// Carriers nest at most this deep; a deeper chain, or one that bites its own tail, is no shell's.
+const MAX_CARRIERS: usize = 100;
+
+/// A resolved survey with every program held open.
+#[derive(Debug)]
+pub struct Pinned {
+    /// What was found, for the pure stages.
+    pub resolved: Resolved,
+    /// Each file once, however many sub-commands start it.
+    files: Vec<Held>,
+    /// The file of each sub-command.
+    of: Vec<Option<usize>>,
+}
+
+impl Pinned {
+    /// The held file of a sub-command, `None` when its program is no file.
+    pub fn held(&self, subcommand: usize) -> Option<&Held> {
+        self.files.get((*self.of.get(subcommand)?)?)
+    }
+}
+
+/// Which rules of precedence hold where a sub-command is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Start {
+    /// The shell that starts it; `None`: a program does, which knows neither built-ins nor functions.
+    shell: Option<Shell>,
+    /// Whether functions of the line come first.
+    functions: bool,
+    /// Only a built-in will do.
+    builtins_only: bool,
+}
+
+impl Resolver {
+    /// Finds and holds the program of each sub-command, and where each path of an access leads.
+    pub fn pin(&self, survey: &Survey) -> Result<Pinned, ResolveError> {
+        let here = follow(&self.cwd, b"");
+        let standing = match &here.end {
+            End::Found(stat) => kind(stat) == SFlag::S_IFDIR,
+            End::Missing(_) | End::Unknowable => false,
+        };
+        if !standing {
+            return Err(ResolveError::FolderGone(self.cwd.clone()));
+        }
+        let mut pinning = Pinning {
+            resolver: self,
+            script: &survey.script,
+            files: Vec::new(),
+            known: BTreeMap::new(),
+            lookups: Vec::new(),
+            of: Vec::new(),
+        };
+        for (index, subcommand) in survey.script.subcommands.iter().enumerate() {
+            let (lookup, file) = pinning.lookup(index, subcommand);
+            pinning.lookups.push(lookup);
+            pinning.of.push(file);
+        }
+        Ok(Pinned {
+            resolved: Resolved {
+                lookups: pinning.lookups,
+                targets: self.targets(survey)?,
+            },
+            files: pinning.files,
+            of: pinning.of,
+        })
+    }
+}
+
+struct Pinning<'a> {
+    resolver: &'a Resolver,
+    script: &'a Script,
+    files: Vec<Held>,
+    /// Files by the path they were found at and the folder a relative interpreter would come from.
+    known: BTreeMap<(AbsolutePath, Option<AbsolutePath>), usize>,
+    lookups: Vec<Lookup>,
+    of: Vec<Option<usize>>,
+}
+
+impl Pinning<'_> {
+    fn lookup(&mut self, index: usize, subcommand: &SubCommand) -> (Lookup, Option<usize>) {
+        let Some(program) = subcommand.argv.first() else {
+            return (Lookup::Nothing, None);
+        };
+        let Some(name) = program.as_static() else {
+            return (Lookup::Dynamic, None);
+        };
+        let start = self.start(index, 0);
+        if start.functions
+            && self
+                .script
+                .functions
+                .iter()
+                .any(|function| function == name)
+        {
+            return (Lookup::Function, None);
+        }
+        if start.shell.is_some_and(|shell| shell.has(name)) {
+            return (Lookup::Builtin, None);
+        }
+        if start.builtins_only {
+            let missing = LookupError::NotFound(Escaped(name).to_string());
+            return (Lookup::Failed(missing), None);
+        }
+        let folder = self.resolver.folder(&subcommand.folder);
+        let undecided = if name.contains(&b'/') {
+            !name.starts_with(b"/") && folder.is_none()
+        } else {
+            self.path_changes(index)
+        };
+        if undecided {
+            return (Lookup::Dynamic, None);
+        }
+        self.file(name, folder)
+    }
+
+    fn file(&mut self, name: &[u8], folder: Option<AbsolutePath>) -> (Lookup, Option<usize>) {
+        let path = match self.resolver.locate(name, folder.as_ref()) {
+            Ok(path) => path,
+            Err(error) => return (Lookup::Failed(error), None),
+        };
+        let key = (path, folder);
+        if let Some(at) = self.known.get(&key).copied() {
+            let known = self.files.get(at).map(|held| held.executable.clone());
+            if let Some(executable) = known {
+                return (Lookup::File(Box::new(executable)), Some(at));
+            }
+        }
+        match self
+            .resolver
+            .identify(&key.0, key.1.as_ref(), Depth::default())
+        {
+            Ok(held) => {
+                let executable = Box::new(held.executable.clone());
+                let at = self.files.len();
+                self.files.push(held);
+                self.known.insert(key, at);
+                (Lookup::File(executable), Some(at))
+            }
+            Err(error) => (Lookup::Failed(error), None),
+        }
+    }
+
+    /// Who starts the sub-command. The line itself is read by bash.
+    fn start(&self, index: usize, depth: usize) -> Start {
+        let by_program = Start {
+            shell: None,
+            functions: false,
+            builtins_only: false,
+        };
+        let Some(subcommand) = self.script.subcommands.get(index) else {
+            return by_program;
+        };
+        let Some(carrier) = subcommand.carrier else {
+            return Start {
+                shell: Some(Shell::Bash),
+                functions: true,
+                builtins_only: false,
+            };
+        };
+        let Some(name) = self.program(carrier).filter(|_| depth <= MAX_CARRIERS) else {
+            return by_program;
+        };
+        if let Some(shell) = Shell::called(base_name(name)) {
+            // `sh` may be a link to bash; what it leads to is known when it came before. Functions of
+            // the line around it do not reach another process.
+            let real = self
+                .lookups
+                .get(carrier)
+                .and_then(Lookup::executable)
+                .and_then(|file| Shell::called(file.real.base_name()));
+            return Start {
+                shell: Some(real.unwrap_or(shell)),
+                ..by_program
+            };
+        }
+        let outer = self.start(carrier, depth + 1);
+        match name {
+            b"eval" | b"trap" => outer,
+            b"command" => Start {
+                functions: false,
+                ..outer
+            },
+            b"builtin" => Start {
+                functions: false,
+                builtins_only: outer.shell.is_some(),
+                ..outer
+            },
+            _ => by_program,
+        }
+    }
+
+    fn program(&self, index: usize) -> Option<&[u8]> {
+        self.script.subcommands.get(index)?.program()
+    }
+
+    /// Whether the PATH this sub-command is looked up under is another one than the run's: assigned
+    /// before it, by the line earlier, or by the `env` or `command -p` that carries it.
+    fn path_changes(&self, index: usize) -> bool {
+        let assigns = |subcommand: &SubCommand| {
+            subcommand
+                .assignments
+                .iter()
+                .any(|assignment| assignment.name == b"PATH")
+        };
+        let by_line = self
+            .script
+            .subcommands
+            .iter()
+            .any(|subcommand| subcommand.argv.is_empty() && assigns(subcommand));
+        if by_line {
+            return true;
+        }
+        let mut at = Some(index);
+        for _ in 0..MAX_CARRIERS {
+            let Some(subcommand) = at.and_then(|at| self.script.subcommands.get(at)) else {
+                return false;
+            };
+            if assigns(subcommand) || (at != Some(index) && replaces_path(subcommand)) {
+                return true;
+            }
+            at = subcommand.carrier;
+        }
+        true
+    }
+}
+
+fn base_name(name: &[u8]) -> &[u8] {
+    name.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
+}
+
+/// Whether a carrier gives what it starts another PATH. An option that is not known to leave PATH
+/// alone counts.
+fn replaces_path(carrier: &SubCommand) -> bool {
+    let mut words = carrier.argv.iter().skip(1).map(Word::as_static);
+    match carrier.program().map(base_name) {
+        // Uses the system's default PATH. bash(1)
+        Some(b"command") => words
+            .take_while(|word| word.is_some_and(|word| word.starts_with(b"-")))
+            .flatten()
+            .any(|word| word.contains(&b'p')),
+        Some(b"env") => {
+            while let Some(word) = words.next() {
+                match word {
+                    None => return true,
+                    Some(b"-u" | b"--unset") => {
+                        let unset = words.next().flatten();
+                        if unset.is_none_or(|name| name == b"PATH") {
+                            return true;
+                        }
+                    }
+                    Some(b"-0" | b"-v" | b"--null" | b"--debug") => {}
+                    Some(b"--") => {}
+                    Some(word) if word.starts_with(b"-") || word.starts_with(b"PATH=") => {
+                        return true;
+                    }
+                    Some(word) if word.contains(&b'=') => {}
+                    Some(_) => return false,
+                }
+            }
+            false
+        }
+        Some(_) | None => false,
+    }
+}

@@ -1,0 +1,335 @@
+//! Parking: from an order to a confined, proved child that waits for the word to start.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+
+use crate::model::executable::{Executable, Format};
+use crate::model::profile::{Identity, Network};
+use crate::plan::{Plan, Start};
+use crate::sys;
+use crate::sys::arguments::Arguments;
+use crate::sys::child::{Child, Credentials, Limit, Message, Target};
+use crate::sys::fail;
+
+use super::blueprint::{Builder, Landlock, Opened, grants};
+use super::canary::Canary;
+use super::error::SandboxError;
+use super::filter;
+use super::held::HeldChild;
+use super::proof::{self, Claims, Proof};
+use super::temporary::Temporary;
+
+/// One of the command's descriptors 0, 1, 2.
+#[derive(Debug)]
+pub enum StdioFd {
+    /// Ours of the same number, as it is: a pipe or a file. A terminal must not be passed on like this.
+    Inherit,
+    /// Another descriptor.
+    Given(OwnedFd),
+    /// The command's side of a terminal made for it, which becomes its controlling terminal.
+    Terminal(OwnedFd),
+}
+
+/// What to park.
+#[derive(Debug)]
+pub struct Order<'a> {
+    /// What will run and how it is confined.
+    pub plan: &'a Plan,
+    /// The held file of `plan.executable`.
+    pub program: BorrowedFd<'a>,
+    /// Held files of every other program that was judged, interpreters included: each may be read and
+    /// executed wherever it lies.
+    pub others: &'a [BorrowedFd<'a>],
+    /// The workspace, by the descriptor it was opened with.
+    pub workspace: Opened<'a>,
+    /// The folder the command starts in.
+    pub cwd: BorrowedFd<'a>,
+    /// The private temporary folder; it goes away with the child.
+    pub temporary: Temporary,
+    /// Descriptors 0, 1 and 2.
+    pub stdio: [StdioFd; 3],
+}
+
+/// A proved child that waits. Dropped, it is killed and reaped, and its temporary folder is removed.
+#[derive(Debug)]
+pub struct Parked {
+    child: HeldChild,
+    proof: Proof,
+    start: Start,
+    executable: Executable,
+    argv: Vec<Vec<u8>>,
+    program: OwnedFd,
+    temporary: Temporary,
+}
+
+/// The parts of a parked child, for the stage that starts it. The child stands first, so that it is
+/// dead before its temporary folder is removed.
+#[derive(Debug)]
+pub struct Parts {
+    /// The child.
+    pub child: HeldChild,
+    /// Its proof.
+    pub proof: Proof,
+    /// How it starts.
+    pub start: Start,
+    /// What it will execute.
+    pub executable: Executable,
+    /// With this argv.
+    pub argv: Vec<Vec<u8>>,
+    /// The held file of `executable`.
+    pub program: OwnedFd,
+    /// Its temporary folder.
+    pub temporary: Temporary,
+}
+
+impl Parked {
+    /// The proof that it stands confined.
+    pub fn proof(&self) -> &Proof {
+        &self.proof
+    }
+
+    /// Becomes readable when the child dies, which cancels a question about it. pidfd_open(2)
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.child.pidfd()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.child.pid().as_raw()
+    }
+
+    /// Hands everything on.
+    pub fn into_parts(self) -> Parts {
+        let Self {
+            child,
+            proof,
+            start,
+            executable,
+            argv,
+            program,
+            temporary,
+        } = self;
+        Parts {
+            child,
+            proof,
+            start,
+            executable,
+            argv,
+            program,
+            temporary,
+        }
+    }
+}
+
+/// Core files would copy the command's memory to wherever the host puts them.
+const LIMITS: [Limit; 1] = [Limit {
+    resource: nix::libc::RLIMIT_CORE as u32,
+    value: 0,
+}];
+
+/// Parks a child for `order` and proves it. Everything that can be built is built before the fork. The
+/// calling thread has to live as long as the child, and its process becomes a child subreaper
+/// (prctl(2), PR_SET_CHILD_SUBREAPER), so that what the command leaves behind can be found.
+pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
+    let Order {
+        plan,
+        program,
+        others,
+        workspace,
+        cwd,
+        temporary,
+        stdio,
+    } = order;
+    let landlock = Landlock::running()?;
+    let filter = filter::program(plan.profile.network, landlock.unix_sockets())
+        .map_err(SandboxError::Filter)?;
+    let (stdio, terminal) = above_stdio(stdio)?;
+
+    let mut builder = Builder::new(landlock, plan.profile.network)?;
+    let opened = [
+        workspace,
+        Opened {
+            path: temporary.path(),
+            folder: temporary.as_fd(),
+        },
+    ];
+    builder.grant(&plan.profile, &opened)?;
+    builder.grant_program(program)?;
+    for other in others {
+        builder.grant_program(*other)?;
+    }
+    for file in &stdio {
+        builder.grant_stdio(file.as_fd())?;
+    }
+    let ruleset = raised(builder.finish()?)?;
+
+    let argv = Arguments::new(plan.argv.iter().cloned()).map_err(SandboxError::nul)?;
+    let envp = Arguments::new(plan.environment.entries()).map_err(SandboxError::nul)?;
+    let path = CString::new(plan.executable.path.as_bytes()).map_err(SandboxError::nul)?;
+    let program = raised_copy(program)?;
+    let cwd = raised_copy(cwd)?;
+    let canary = Canary::release(grants(&plan.profile).map(|(path, _)| path))?;
+    let [zero, one, two] = &stdio;
+    let child = fork(&Recipe {
+        stdio: [zero.as_fd(), one.as_fd(), two.as_fd()],
+        folder: cwd.as_fd(),
+        terminal,
+        identity: &plan.identity,
+        own_network: own_network(plan.profile.network),
+        canary: &canary,
+        ruleset: ruleset.as_fd(),
+        filter: &filter,
+        // An interpreter opens its script by path, so a script is started by path.
+        target: match plan.executable.format {
+            Format::Elf => Target::Descriptor(program.as_fd()),
+            Format::Script { .. } | Format::Text => Target::Path(&path),
+        },
+        argv: &argv,
+        envp: &envp,
+    })?;
+    let proof = prove(&child, &plan.identity, plan.profile.network, landlock)?;
+    Ok(Parked {
+        child,
+        proof,
+        start: plan.start.clone(),
+        executable: plan.executable.clone(),
+        argv: plan.argv.clone(),
+        program,
+        temporary,
+    })
+}
+
+fn own_network(network: Network) -> bool {
+    match network {
+        Network::Loopback => true,
+        Network::Off | Network::Full => false,
+    }
+}
+
+/// What a child is forked from, in the words of this stage.
+pub(super) struct Recipe<'a> {
+    pub(super) stdio: [BorrowedFd<'a>; 3],
+    pub(super) folder: BorrowedFd<'a>,
+    pub(super) terminal: Option<i32>,
+    pub(super) identity: &'a Identity,
+    pub(super) own_network: bool,
+    pub(super) canary: &'a Canary,
+    pub(super) ruleset: BorrowedFd<'a>,
+    pub(super) filter: &'a [nix::libc::sock_filter],
+    pub(super) target: Target<'a>,
+    pub(super) argv: &'a Arguments,
+    pub(super) envp: &'a Arguments,
+}
+
+/// Forks the child; it confines itself at once.
+pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
+    let (ours, theirs) = socketpair(
+        AddressFamily::Unix,
+        SockType::SeqPacket,
+        None,
+        SockFlag::SOCK_CLOEXEC,
+    )
+    .map_err(SandboxError::prepare("socketpair"))?;
+    let theirs = raised(theirs)?;
+    nix::sys::prctl::set_child_subreaper(true)
+        .map_err(SandboxError::prepare("prctl(PR_SET_CHILD_SUBREAPER)"))?;
+    let credentials = match recipe.identity {
+        Identity::Unchanged | Identity::RootWithoutCapabilities => None,
+        Identity::User {
+            uid, gid, groups, ..
+        } => Some(Credentials {
+            uid: *uid,
+            gid: *gid,
+            groups,
+        }),
+    };
+    let forked = sys::child::fork(&Child {
+        control: theirs.as_fd(),
+        folder: recipe.folder,
+        stdio: recipe.stdio,
+        terminal: recipe.terminal,
+        credentials,
+        limits: &LIMITS,
+        own_network: recipe.own_network,
+        witness: recipe.canary.path(),
+        ruleset: recipe.ruleset,
+        filter: recipe.filter,
+        target: recipe.target,
+        argv: recipe.argv,
+        envp: recipe.envp,
+    })
+    .map_err(SandboxError::prepare("clone"))?;
+    fail::point("child-forked");
+    Ok(HeldChild::new(forked, ours))
+}
+
+/// Waits until the child is confined and proves it.
+pub(super) fn prove(
+    child: &HeldChild,
+    identity: &Identity,
+    network: Network,
+    landlock: Landlock,
+) -> Result<Proof, SandboxError> {
+    let before = match child.message().map_err(SandboxError::prepare("read"))? {
+        Some(Message::Ready(before)) => before,
+        Some(Message::Failed(step, errno)) => return Err(SandboxError::step(step, errno)),
+        Some(Message::Observed(_) | Message::ExecFailed(_)) | None => {
+            return Err(SandboxError::Gone);
+        }
+    };
+    fail::point("child-parked");
+    let proof = proof::read(
+        child,
+        &Claims {
+            landlock,
+            network,
+            identity,
+            before,
+        },
+    )?;
+    fail::point("proof-read");
+    Ok(proof)
+}
+
+/// Copies of the command's descriptors above 2, so that the child can put each in its place without
+/// overwriting another, and which of them is its terminal.
+fn above_stdio(stdio: [StdioFd; 3]) -> Result<([OwnedFd; 3], Option<i32>), SandboxError> {
+    let mut terminal = None;
+    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    let own = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
+    let [zero, one, two] = stdio;
+    let mut place = |number: i32, fd: StdioFd, own: BorrowedFd<'_>| match fd {
+        StdioFd::Inherit => raised_copy(own),
+        StdioFd::Given(fd) => raised(fd),
+        StdioFd::Terminal(fd) => {
+            terminal = Some(number);
+            raised(fd)
+        }
+    };
+    let [own_zero, own_one, own_two] = own;
+    let placed = [
+        place(0, zero, own_zero)?,
+        place(1, one, own_one)?,
+        place(2, two, own_two)?,
+    ];
+    Ok((placed, terminal))
+}
+
+/// `fd`, moved above 2 where it is not: a host program may have closed its own first three.
+fn raised(fd: OwnedFd) -> Result<OwnedFd, SandboxError> {
+    if fd.as_raw_fd() > 2 {
+        Ok(fd)
+    } else {
+        raised_copy(fd.as_fd())
+    }
+}
+
+/// A copy of `fd` above 2 that closes on exec. F_DUPFD_CLOEXEC, fcntl(2)
+pub(super) fn raised_copy(fd: BorrowedFd<'_>) -> Result<OwnedFd, SandboxError> {
+    sys::process::copy_above(fd, 3).map_err(SandboxError::prepare("fcntl"))
+}
+
+#[cfg(test)]
+mod tests;

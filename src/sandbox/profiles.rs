@@ -1,0 +1,304 @@
+//! The built-in profiles, filled in: names and facts in, folders out.
+//!
+//! The lists are data, `policies/profiles/*.toml`, compiled in. Toolchains are found from PATH; nothing
+//! a run can write is followed on the way, so that no link in a workspace opens a folder outside it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::model::environment::Environment;
+use crate::model::path::AbsolutePath;
+use crate::model::profile::{Network, Profile, ProfileName};
+
+/// What a profile is filled from.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// Root of the workspace, links followed.
+    pub workspace: &'a AbsolutePath,
+    /// The private temporary folder of the run.
+    pub temporary: &'a AbsolutePath,
+    /// The environment of the run: PATH, HOME and the toolchains' own variables.
+    pub environment: &'a Environment,
+    /// The user id the command runs as.
+    pub uid: u32,
+}
+
+/// A built-in table does not parse: a mistake of the build, which the tests would have found.
+#[derive(Debug, thiserror::Error)]
+#[error("built-in profile table `{table}` is broken")]
+pub struct BrokenTable {
+    table: &'static str,
+    source: toml::de::Error,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct System {
+    read: Vec<String>,
+    etc: Vec<String>,
+    etc_as_root: Vec<String>,
+    etc_as_root_prefixes: Vec<String>,
+    network: Vec<String>,
+    devices: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    workspace: WorkspaceAccess,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WorkspaceAccess {
+    Read,
+    Write,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Toolchains {
+    toolchain: Vec<Toolchain>,
+    prefix: Vec<Prefix>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Toolchain {
+    #[expect(dead_code, reason = "names the entry for readers of the table")]
+    name: String,
+    seen: Vec<String>,
+    read: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prefix {
+    program: String,
+    needs: String,
+    read: Vec<String>,
+}
+
+/// Fills profile `name`: system folders, toolchains, the workspace and the temporary folder.
+pub fn fill(
+    name: ProfileName,
+    network: Network,
+    facts: &Facts<'_>,
+) -> Result<Profile, BrokenTable> {
+    let system: System = table(
+        "system",
+        include_str!("../../policies/profiles/system.toml"),
+    )?;
+    let toolchains: Toolchains = table(
+        "toolchains",
+        include_str!("../../policies/profiles/toolchains.toml"),
+    )?;
+    let named: Named = match name {
+        ProfileName::ReadOnly => table(
+            "read-only",
+            include_str!("../../policies/profiles/read-only.toml"),
+        ),
+        ProfileName::Workspace => table(
+            "workspace",
+            include_str!("../../policies/profiles/workspace.toml"),
+        ),
+    }?;
+
+    let mut read = paths(&system.read);
+    read.extend(etc(&system, facts.uid));
+    match network {
+        Network::Off | Network::Loopback => {}
+        Network::Full => read.extend(paths(&system.network)),
+    }
+    let found = Search {
+        facts,
+        home: facts.environment.home(),
+    };
+    for path in found.toolchains(&toolchains, &read) {
+        if !read.iter().any(|known| path.is_within(known)) {
+            read.push(path);
+        }
+    }
+    let mut write = vec![facts.temporary.clone()];
+    match named.workspace {
+        WorkspaceAccess::Read => read.push(facts.workspace.clone()),
+        WorkspaceAccess::Write => write.push(facts.workspace.clone()),
+    }
+    Ok(Profile {
+        name,
+        read,
+        devices: paths(&system.devices),
+        write,
+        network,
+    })
+}
+
+fn table<T: serde::de::DeserializeOwned>(name: &'static str, text: &str) -> Result<T, BrokenTable> {
+    toml::from_str(text).map_err(|source| BrokenTable {
+        table: name,
+        source,
+    })
+}
+
+fn paths(texts: &[String]) -> Vec<AbsolutePath> {
+    texts
+        .iter()
+        .filter_map(|text| AbsolutePath::new(text).ok())
+        .collect()
+}
+
+/// `/etc`, or for uid 0 those of its entries that hold no secret.
+fn etc(system: &System, uid: u32) -> Vec<AbsolutePath> {
+    if uid != 0 {
+        return paths(&system.etc);
+    }
+    let mut known = paths(&system.etc_as_root);
+    let entries = std::fs::read_dir("/etc").into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let wanted = system
+            .etc_as_root_prefixes
+            .iter()
+            .any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()));
+        if let (true, Ok(path)) = (wanted, AbsolutePath::new(entry.path())) {
+            known.push(path);
+        }
+    }
+    known.retain(|path| path.as_path().exists());
+    known
+}
+
+struct Search<'a> {
+    facts: &'a Facts<'a>,
+    home: Option<AbsolutePath>,
+}
+
+impl Search<'_> {
+    /// Real paths of the toolchains that PATH shows, and of the folders of PATH themselves.
+    fn toolchains(&self, table: &Toolchains, known: &[AbsolutePath]) -> Vec<AbsolutePath> {
+        let folders: Vec<AbsolutePath> = self
+            .facts
+            .environment
+            .path_folders()
+            .into_iter()
+            .filter(|folder| !known.iter().any(|known| folder.is_within(known)))
+            .collect();
+        let mut found: Vec<AbsolutePath> = Vec::new();
+        for toolchain in &table.toolchain {
+            let seen: Vec<AbsolutePath> = self.named(&toolchain.seen).collect();
+            let used = folders
+                .iter()
+                .any(|folder| seen.iter().any(|place| folder.is_within(place)));
+            if used {
+                found.extend(self.named(&toolchain.read));
+            }
+        }
+        for folder in folders {
+            if let Some(above) = folder.parent() {
+                for prefix in &table.prefix {
+                    let there = folder.join(&prefix.program).as_path().exists()
+                        && above.join(&prefix.needs).as_path().exists();
+                    if there {
+                        found.extend(prefix.read.iter().map(|name| above.join(name)));
+                    }
+                }
+            }
+            found.push(folder);
+        }
+        found.dedup();
+        found
+            .iter()
+            .filter_map(|path| self.grantable(path))
+            .collect()
+    }
+
+    /// Expands `~/…` and `$NAME/…`; entries whose base is not known are left out.
+    fn named(&self, texts: &[String]) -> impl Iterator<Item = AbsolutePath> {
+        texts.iter().filter_map(|text| {
+            let (base, rest) = text.split_once('/').unwrap_or((text, ""));
+            if base == "~" {
+                Some(self.home.as_ref()?.join(rest))
+            } else if let Some(name) = base.strip_prefix('$') {
+                let value = self.facts.environment.get(name.as_bytes())?;
+                let base = AbsolutePath::new(Path::new(OsStr::from_bytes(value))).ok()?;
+                Some(base.join(rest))
+            } else {
+                AbsolutePath::new(text).ok()
+            }
+        })
+    }
+
+    /// The real path, unless granting it would open what the profile must keep closed: the home folder
+    /// or anything above it, or a place reached through what a run can write.
+    fn grantable(&self, path: &AbsolutePath) -> Option<AbsolutePath> {
+        let real = real_path(path, |step| self.is_writable(step))?;
+        let wide = |kept: &AbsolutePath| kept.is_within(&real);
+        let opens_home = self.home.as_ref().is_some_and(wide);
+        let opens_known_home = HOMES
+            .iter()
+            .any(|home| AbsolutePath::new(home).is_ok_and(|home| wide(&home)));
+        (!opens_home && !opens_known_home).then_some(real)
+    }
+
+    fn is_writable(&self, path: &AbsolutePath) -> bool {
+        path.is_within(self.facts.workspace) || path.is_within(self.facts.temporary)
+    }
+}
+
+/// Folders never granted whole, nor anything above them, whatever PATH says.
+const HOMES: [&str; 6] = ["/root", "/home", "/tmp", "/var/tmp", "/run", "/etc"];
+
+/// `path` with every link followed; `None` when it does not exist, when it turns too often (ELOOP), or
+/// when a step on the way is `forbidden`. path_resolution(7)
+fn real_path(
+    path: &AbsolutePath,
+    forbidden: impl Fn(&AbsolutePath) -> bool,
+) -> Option<AbsolutePath> {
+    const TURNS: usize = 40;
+    let root = AbsolutePath::new("/").ok()?;
+    let (mut real, mut turns) = (root.clone(), 0usize);
+    let mut left: Vec<PathBuf> = pieces(path.as_path());
+    while let Some(piece) = left.pop() {
+        if piece == Path::new("..") {
+            real = real.parent().unwrap_or_else(|| root.clone());
+            continue;
+        }
+        let next = real.join(&piece);
+        if forbidden(&next) {
+            return None;
+        }
+        let kind = next.as_path().symlink_metadata().ok()?.file_type();
+        if !kind.is_symlink() {
+            real = next;
+            continue;
+        }
+        turns += 1;
+        if turns > TURNS {
+            return None;
+        }
+        let target = std::fs::read_link(next.as_path()).ok()?;
+        if target.is_absolute() {
+            real = root.clone();
+        }
+        left.extend(pieces(&target));
+    }
+    Some(real)
+}
+
+/// The components of `path`, last first.
+fn pieces(path: &Path) -> Vec<PathBuf> {
+    path.components()
+        .rev()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(PathBuf::from(name)),
+            Component::ParentDir => Some(PathBuf::from("..")),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

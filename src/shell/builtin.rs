@@ -1,0 +1,461 @@
+//! Built-in commands that change how the rest of the line is read, where it runs, or what runs.
+
+use std::collections::BTreeSet;
+
+use super::arithmetic::{assigned_names, holds_substitution};
+use super::cursor::{continues_name, is_name};
+use super::pieces::dynamic_word;
+use super::{Parsed, Parser};
+use crate::model::script::{Assignment, Dynamic, Piece, Span, SyntaxError, Word};
+
+/// Whether the shell itself obeys a variable, so that assigning it changes what the line means.
+pub(super) fn is_obeyed(name: &[u8]) -> bool {
+    name.starts_with(b"LD_")
+        || name.starts_with(b"BASH_FUNC_")
+        || matches!(
+            name,
+            b"PATH"
+                | b"IFS"
+                | b"ENV"
+                | b"BASH_ENV"
+                | b"SHELLOPTS"
+                | b"BASHOPTS"
+                | b"PS4"
+                | b"PROMPT_COMMAND"
+                | b"POSIXLY_CORRECT"
+                | b"BASH_ALIASES"
+                | b"BASH_CMDS"
+                | b"BASH_COMPAT"
+                | b"BASH_LOADABLES_PATH"
+                | b"EXECIGNORE"
+                | b"GLOBIGNORE"
+        )
+}
+
+/// Whether a function of this name replaces something rules know by name, or is called unasked.
+pub(super) fn is_shadowed(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"." | b":"
+            | b"["
+            | b"alias"
+            | b"bg"
+            | b"bind"
+            | b"break"
+            | b"builtin"
+            | b"caller"
+            | b"cd"
+            | b"command"
+            | b"command_not_found_handle"
+            | b"compgen"
+            | b"complete"
+            | b"compopt"
+            | b"continue"
+            | b"declare"
+            | b"dirs"
+            | b"disown"
+            | b"echo"
+            | b"enable"
+            | b"eval"
+            | b"exec"
+            | b"exit"
+            | b"export"
+            | b"false"
+            | b"fc"
+            | b"fg"
+            | b"getopts"
+            | b"hash"
+            | b"help"
+            | b"history"
+            | b"jobs"
+            | b"kill"
+            | b"let"
+            | b"local"
+            | b"logout"
+            | b"mapfile"
+            | b"popd"
+            | b"printf"
+            | b"pushd"
+            | b"pwd"
+            | b"read"
+            | b"readarray"
+            | b"readonly"
+            | b"return"
+            | b"set"
+            | b"shift"
+            | b"shopt"
+            | b"source"
+            | b"suspend"
+            | b"test"
+            | b"times"
+            | b"trap"
+            | b"true"
+            | b"type"
+            | b"typeset"
+            | b"ulimit"
+            | b"umask"
+            | b"unalias"
+            | b"unset"
+            | b"wait"
+    )
+}
+
+/// Turns the value of `NAME+=value` into what it makes of the variable.
+pub(super) fn appended(value: &mut Word, name: &[u8]) {
+    let reason = Dynamic::Parameter;
+    let before = Piece::Dynamic {
+        reason,
+        name: Some(name.to_vec()),
+        quoted: true,
+    };
+    value.pieces.insert(0, before);
+}
+
+/// A command's words as far as they are known.
+type Words = Vec<Option<Vec<u8>>>;
+
+impl Parser<'_, '_> {
+    /// Draws the conclusions from the sub-command at `index`, now that it is complete.
+    pub(super) fn effects(&mut self, index: usize) -> Parsed<()> {
+        let Some(subcommand) = self.state.script.subcommands.get(index) else {
+            return Ok(());
+        };
+        let span = subcommand.span;
+        let Some(program) = subcommand.argv.first() else {
+            return Ok(());
+        };
+        if program.as_static().is_none() {
+            let reason = program.dynamic();
+            if matches!(
+                reason,
+                Some(Dynamic::Glob | Dynamic::Tilde | Dynamic::Brace)
+            ) {
+                self.opaque(
+                    span,
+                    "a command name that depends on what files or users exist",
+                );
+            }
+            // It may turn out to be `cd`.
+            self.state.whereabouts.forget();
+            return Ok(());
+        }
+        self.builtin(index, span)
+    }
+
+    fn builtin(&mut self, index: usize, span: Span) -> Parsed<()> {
+        let Some(words) = self.builtin_words(index) else {
+            return Ok(());
+        };
+        let Some((Some(name), arguments)) = words.split_first() else {
+            // `command $x`: a built-in whose name is not known.
+            self.state.whereabouts.forget();
+            return Ok(());
+        };
+        match name.as_slice() {
+            b"cd" => self.change_folder(arguments),
+            b"pushd" | b"popd" => self.state.whereabouts.forget(),
+            b"eval" => self.eval(arguments, index, span)?,
+            b"trap" => self.trap(arguments, index, span)?,
+            b"source" | b"." => self.source(arguments, span),
+            b"set" => self.set(arguments, span),
+            b"alias" => self.opaque(span, "an alias"),
+            b"shopt" => self.opaque(span, "a change of shell options"),
+            b"enable" => self.opaque(span, "a change of the built-in commands"),
+            b"hash" => self.opaque(span, "a change of where commands are found"),
+            b"mapfile" | b"readarray" | b"read" | b"getopts" | b"unset" | b"let" | b"declare"
+            | b"typeset" | b"local" | b"export" | b"readonly" | b"printf" | b"wait" => {
+                self.assigning(name, arguments, index, span);
+            }
+            b"test" | b"[" => {
+                self.state.evaluates |= arguments.iter().flatten().any(|word| word == b"-v");
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The words of a built-in command, what `command` and `builtin` run included; none for a name
+    /// that is no built-in.
+    fn builtin_words(&mut self, index: usize) -> Option<Words> {
+        let argv = &self.reserved(index)?.argv;
+        let mut rest = argv.as_slice();
+        loop {
+            let (program, arguments) = rest.split_first()?;
+            let Some(name) = program.as_static() else {
+                break;
+            };
+            if !matches!(name, b"command" | b"builtin") {
+                if !is_shadowed(name) {
+                    return None;
+                }
+                break;
+            }
+            rest = arguments;
+            while let Some((option, arguments)) = rest.split_first() {
+                match option.as_static() {
+                    Some(b"-p" | b"--") => rest = arguments,
+                    // `-v` and `-V` only look a name up.
+                    Some(text) if text.starts_with(b"-") => return None,
+                    Some(_) | None => break,
+                }
+            }
+        }
+        Some(
+            rest.iter()
+                .map(|word| word.as_static().map(<[u8]>::to_vec))
+                .collect(),
+        )
+    }
+
+    fn change_folder(&mut self, arguments: &[Option<Vec<u8>>]) {
+        let mut rest = arguments;
+        while let Some((Some(option), arguments)) = rest.split_first() {
+            match option.as_slice() {
+                b"-P" | b"-L" => rest = arguments,
+                b"--" => {
+                    rest = arguments;
+                    break;
+                }
+                _ => break,
+            }
+        }
+        match rest {
+            [Some(target)] if !target.starts_with(b"-") => {
+                self.state.whereabouts.enter(target);
+            }
+            _ => self.state.whereabouts.forget(),
+        }
+    }
+
+    /// `eval WORD…`: the words joined by blanks are read as commands, here and now.
+    fn eval(&mut self, arguments: &[Option<Vec<u8>>], index: usize, span: Span) -> Parsed<()> {
+        let arguments = match arguments {
+            [Some(first), rest @ ..] if first == b"--" => rest,
+            all => all,
+        };
+        let Some(words) = arguments.iter().cloned().collect::<Option<Vec<_>>>() else {
+            self.opaque(span, "`eval` of text known only at run time");
+            self.state.whereabouts.forget();
+            return Ok(());
+        };
+        self.carried(&words.join(&b' '), index, span)
+    }
+
+    /// Reads `text` as commands carried by the sub-command at `index`.
+    fn carried(&mut self, text: &[u8], index: usize, span: Span) -> Parsed<()> {
+        let carrier = self.state.carrier.replace(index);
+        let context = self.state.context;
+        self.state.context.depth += 1;
+        let result = self.inner(text, span, |inner| inner.script());
+        self.state.carrier = carrier;
+        self.state.context = context;
+        match result {
+            Ok(()) => Ok(()),
+            Err(SyntaxError::Syntax { .. }) => {
+                // The commands before the mistake run.
+                self.opaque(span, "text read as commands that does not parse");
+                self.state.whereabouts.forget();
+                Ok(())
+            }
+            Err(limit @ SyntaxError::Limit(_)) => Err(limit),
+        }
+    }
+
+    /// `trap TEXT SIGNAL…`: the text runs at any moment from now on.
+    fn trap(&mut self, arguments: &[Option<Vec<u8>>], index: usize, span: Span) -> Parsed<()> {
+        let (text, signals) = match arguments {
+            [Some(first), text, signals @ ..] if first == b"--" => (text, signals),
+            [text, signals @ ..] => (text, signals),
+            [] => return Ok(()),
+        };
+        match text {
+            None => {
+                self.opaque(span, "`trap` of text known only at run time");
+                self.state.whereabouts.lose();
+            }
+            // With one word alone the signal gets back its meaning; options only print.
+            Some(text) if text.starts_with(b"-") || signals.is_empty() => {}
+            Some(text) => {
+                let text = text.clone();
+                if self.deferred(|parser| parser.carried(&text, index, span))? {
+                    self.state.whereabouts.lose();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `source FILE`: what the file does to this shell is not known here.
+    fn source(&mut self, arguments: &[Option<Vec<u8>>], span: Span) {
+        if arguments.first().is_some_and(Option::is_none) {
+            self.opaque(span, "`source` of a file known only at run time");
+        }
+        self.state.whereabouts.lose();
+    }
+
+    /// `set`: harmless where it only makes the shell stricter, louder, or sets the arguments.
+    fn set(&mut self, arguments: &[Option<Vec<u8>>], span: Span) {
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let harmless = match argument.as_deref() {
+                None => false,
+                Some(b"--" | b"-") => return,
+                Some([b'-' | b'+', letters @ ..]) if !letters.is_empty() => {
+                    letters.iter().all(|letter| match letter {
+                        b'o' => rest
+                            .next()
+                            .is_none_or(|option| option.as_deref().is_some_and(is_harmless_option)),
+                        _ => b"euxvfnCETbhm".contains(letter),
+                    })
+                }
+                Some(_) => return,
+            };
+            if !harmless {
+                self.opaque(span, "a change of shell options");
+                return;
+            }
+        }
+    }
+
+    /// Built-ins that assign variables named by their arguments.
+    fn assigning(&mut self, name: &[u8], arguments: &[Option<Vec<u8>>], index: usize, span: Span) {
+        match name {
+            b"let" => return self.assigning_let(arguments, span),
+            b"printf" => return self.assigning_option(b"-v", arguments, span),
+            b"wait" => return self.assigning_option(b"-p", arguments, span),
+            _ => {}
+        }
+        self.state.evaluates = true;
+        let callback = |word: &[u8]| word.starts_with(b"-C");
+        if matches!(name, b"mapfile" | b"readarray")
+            && arguments
+                .iter()
+                .any(|word| word.as_deref().is_none_or(callback))
+        {
+            self.opaque(span, "commands run for the lines of an array");
+        }
+        let mut names: Vec<Vec<u8>> = match name {
+            b"read" => vec![b"REPLY".to_vec()],
+            b"mapfile" | b"readarray" => vec![b"MAPFILE".to_vec()],
+            b"getopts" => vec![b"OPTARG".to_vec(), b"OPTIND".to_vec()],
+            _ => Vec::new(),
+        };
+        let mut unknown = false;
+        for (position, operand) in arguments.iter().enumerate() {
+            // In `declare x=$y` the name is plain all the same.
+            let found = match operand {
+                Some(word) => Some(leading_name(word)),
+                None => self.operand_name(index, position, name),
+            };
+            unknown |= found.is_none();
+            names.extend(found);
+        }
+        if unknown {
+            self.opaque(span, "an assignment to a variable known only at run time");
+        }
+        self.assign_names(names, span);
+    }
+
+    /// `let EXPRESSION…`
+    fn assigning_let(&mut self, arguments: &[Option<Vec<u8>>], span: Span) {
+        self.state.evaluates = true;
+        for argument in arguments {
+            match argument {
+                Some(text) => {
+                    self.state.smuggles |= holds_substitution(text);
+                    self.assign_names(assigned_names(text).into_iter().collect(), span);
+                }
+                None => self.opaque(span, "an assignment to a variable known only at run time"),
+            }
+        }
+    }
+
+    /// A built-in that assigns only the variable after `option`, which may be glued to it.
+    fn assigning_option(&mut self, option: &[u8], arguments: &[Option<Vec<u8>>], span: Span) {
+        let relevant = |word: &Option<Vec<u8>>| {
+            word.as_deref()
+                .is_none_or(|word| !word.starts_with(b"-") || word.starts_with(option))
+        };
+        let Some(at) = arguments.iter().position(relevant) else {
+            return;
+        };
+        let word = arguments.get(at).and_then(Option::as_deref);
+        let variable = match word {
+            // Known only at run time, it could be the option.
+            None => arguments.get(at + 1).and_then(Option::as_deref),
+            Some(word) if word == option => {
+                let variable = arguments.get(at + 1).and_then(Option::as_deref);
+                if variable.is_none() {
+                    self.opaque(span, "an assignment to a variable known only at run time");
+                }
+                variable
+            }
+            Some(word) => word.strip_prefix(option),
+        };
+        if let Some(variable) = variable {
+            self.state.evaluates = true;
+            self.assign_names(vec![leading_name(variable)], span);
+        }
+    }
+
+    /// The plain name that a dynamic operand of a declaration starts with.
+    fn operand_name(&mut self, index: usize, position: usize, builtin: &[u8]) -> Option<Vec<u8>> {
+        let argv = &self.reserved(index)?.argv;
+        let start = argv
+            .iter()
+            .position(|word| word.as_static() == Some(builtin))?;
+        let prefix = argv.get(start + 1 + position)?.static_prefix();
+        let name = leading_name(prefix);
+        (prefix.len() > name.len() && is_name(&name)).then_some(name)
+    }
+
+    /// Records values not known here for some variables, as a sub-command after the built-in.
+    fn assign_names(&mut self, names: Vec<Vec<u8>>, span: Span) {
+        let names: BTreeSet<Vec<u8>> = names.into_iter().filter(|name| is_name(name)).collect();
+        if names.is_empty() {
+            return;
+        }
+        let index = self.reserve(self.pos);
+        for name in &names {
+            self.note_assignment(name, span);
+        }
+        let value = dynamic_word(span, Dynamic::Parameter);
+        if let Some(subcommand) = self.reserved(index) {
+            subcommand.span = span;
+            subcommand.assignments = names
+                .into_iter()
+                .map(|name| Assignment {
+                    name,
+                    value: value.clone(),
+                })
+                .collect();
+        }
+    }
+}
+
+/// The variable name that some text starts with.
+fn leading_name(text: &[u8]) -> Vec<u8> {
+    text.iter()
+        .copied()
+        .take_while(|&byte| continues_name(byte))
+        .collect()
+}
+
+fn is_harmless_option(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"errexit"
+            | b"nounset"
+            | b"pipefail"
+            | b"xtrace"
+            | b"verbose"
+            | b"noglob"
+            | b"noexec"
+            | b"noclobber"
+            | b"errtrace"
+            | b"functrace"
+            | b"notify"
+            | b"monitor"
+            | b"nolog"
+    )
+}

@@ -1,0 +1,152 @@
+//! Following `cd` as far as the line alone allows.
+//!
+//! The aim is not to follow every move but never to follow one wrongly: what may or may not have run
+//! leaves the folder unknown, and only an absolute `cd` that surely ran makes it known again.
+
+use super::{Parsed, Parser};
+use crate::model::script::Folder;
+
+/// The folder reached so far.
+#[derive(Clone, Debug)]
+pub(super) struct Whereabouts {
+    folder: Folder,
+    /// How often the folder was changed; compared before and after a part that may not run.
+    moves: usize,
+    /// Text that runs at unforeseen moments changes the folder: nothing is known any more.
+    lost: bool,
+    /// `CDPATH` was assigned, so a relative `cd` can lead anywhere.
+    searched: bool,
+}
+
+impl Default for Whereabouts {
+    fn default() -> Self {
+        Self {
+            folder: Folder::Start,
+            moves: 0,
+            lost: false,
+            searched: false,
+        }
+    }
+}
+
+impl Whereabouts {
+    /// The folder of a command that stands here.
+    pub(super) fn folder(&self) -> Folder {
+        if self.lost {
+            Folder::Unknown
+        } else {
+            self.folder.clone()
+        }
+    }
+
+    /// `cd TARGET` succeeded.
+    pub(super) fn enter(&mut self, target: &[u8]) {
+        self.moves += 1;
+        self.folder = if target.is_empty() || (self.searched && !target.starts_with(b"/")) {
+            Folder::Unknown
+        } else if target.starts_with(b"/") {
+            Folder::Moved(target.to_vec())
+        } else {
+            match &self.folder {
+                Folder::Start => Folder::Moved(target.to_vec()),
+                Folder::Moved(base) if base.len() + target.len() < LONGEST => {
+                    Folder::Moved(join(base, target))
+                }
+                Folder::Moved(_) => Folder::Unknown,
+                Folder::Unknown => Folder::Unknown,
+            }
+        };
+    }
+
+    /// The folder changed in a way that cannot be followed.
+    pub(super) fn forget(&mut self) {
+        self.moves += 1;
+        self.folder = Folder::Unknown;
+    }
+
+    /// From now on the folder can change at any moment.
+    pub(super) fn lose(&mut self) {
+        self.moves += 1;
+        self.lost = true;
+    }
+
+    /// `CDPATH` was given a value.
+    pub(super) fn search(&mut self) {
+        self.searched = true;
+    }
+
+    pub(super) fn moves(&self) -> usize {
+        self.moves
+    }
+
+    /// Takes the folder of `earlier` again, as after a subshell. What is sticky stays.
+    pub(super) fn return_to(&mut self, earlier: &Self) {
+        self.folder = earlier.folder.clone();
+        self.moves = earlier.moves;
+    }
+}
+
+/// Longest path followed: what no system call takes is no folder (PATH_MAX, limits.h(0p)).
+const LONGEST: usize = 4096;
+
+fn join(base: &[u8], target: &[u8]) -> Vec<u8> {
+    let separator: &[u8] = if base.ends_with(b"/") { b"" } else { b"/" };
+    [base, separator, target].concat()
+}
+
+impl Parser<'_, '_> {
+    /// A part that runs in a process of its own: its moves end with it.
+    pub(super) fn isolated<T>(
+        &mut self,
+        production: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<T> {
+        let before = self.state.whereabouts.clone();
+        let result = production(self);
+        self.state.whereabouts.return_to(&before);
+        result
+    }
+
+    /// A part that may or may not run: if it moves, the folder is unknown afterwards.
+    pub(super) fn branch<T>(
+        &mut self,
+        production: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<T> {
+        let before = self.state.whereabouts.moves();
+        let result = production(self);
+        if self.state.whereabouts.moves() != before {
+            self.state.whereabouts.forget();
+        }
+        result
+    }
+
+    /// A part that may run again: if it moves, even its first command stands in an unknown folder.
+    pub(super) fn repeated<T>(
+        &mut self,
+        production: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<T> {
+        let first = self.state.script.subcommands.len();
+        let before = self.state.whereabouts.moves();
+        let result = production(self);
+        if self.state.whereabouts.moves() != before {
+            self.state.whereabouts.forget();
+            for subcommand in self.state.script.subcommands.iter_mut().skip(first) {
+                subcommand.folder = Folder::Unknown;
+            }
+        }
+        result
+    }
+
+    /// A part that runs later, wherever the shell then stands. Gives back whether it moves.
+    pub(super) fn deferred(
+        &mut self,
+        production: impl FnOnce(&mut Self) -> Parsed<()>,
+    ) -> Parsed<bool> {
+        let before = self.state.whereabouts.clone();
+        self.state.whereabouts.forget();
+        let start = self.state.whereabouts.moves();
+        let result = production(self);
+        let moves = self.state.whereabouts.moves() != start;
+        self.state.whereabouts.return_to(&before);
+        result.map(|()| moves)
+    }
+}

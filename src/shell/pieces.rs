@@ -1,0 +1,255 @@
+//! From raw words to words: brace expansion, quote removal, and what is left for the running shell.
+
+use super::arithmetic::holds_substitution;
+use super::brace::{self, Expansion};
+use super::cursor::continues_name;
+use super::word::{Part, RawWord};
+use super::{Parsed, Parser};
+use crate::model::script::{Dynamic, Piece, Span, Word};
+
+/// A word that is one dynamic piece.
+pub(super) fn dynamic_word(span: Span, reason: Dynamic) -> Word {
+    Word {
+        span,
+        pieces: vec![Piece::Dynamic {
+            reason,
+            name: None,
+            quoted: false,
+        }],
+    }
+}
+
+/// What happens to a word besides parameter expansion.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// File name patterns are matched; `~` counts at the start, and after `NAME=`.
+    Argument,
+    /// No patterns; `~` counts at the start and after each `:`.
+    Value,
+}
+
+impl Parser<'_, '_> {
+    /// Appends the arguments that a raw word becomes.
+    pub(super) fn arguments(&mut self, raw: RawWord, argv: &mut Vec<Word>) -> Parsed<()> {
+        if !self.is_bash() || !brace::may_expand(&raw.parts) {
+            argv.push(self.finish_word(raw.span, &raw.parts, Fate::Argument));
+            return Ok(());
+        }
+        match brace::expand(&raw.parts, &mut self.state.brace_budget) {
+            Expansion::Unchanged => {
+                argv.push(self.finish_word(raw.span, &raw.parts, Fate::Argument));
+            }
+            Expansion::Words(words) => {
+                for parts in words {
+                    self.tick()?;
+                    argv.push(self.finish_word(raw.span, &parts, Fate::Argument));
+                }
+            }
+            Expansion::Undecided => argv.push(dynamic_word(raw.span, Dynamic::Brace)),
+        }
+        Ok(())
+    }
+
+    /// The target of a redirection: one word, or bash refuses it.
+    pub(super) fn target(&mut self, raw: RawWord) -> Parsed<Word> {
+        let span = raw.span;
+        let mut words = Vec::new();
+        self.arguments(raw, &mut words)?;
+        let first = words.pop().filter(|_| words.is_empty());
+        Ok(first.unwrap_or_else(|| dynamic_word(span, Dynamic::Brace)))
+    }
+
+    /// The value of an assignment, or a here-string.
+    pub(super) fn value(&mut self, raw: RawWord) -> Word {
+        self.finish_word(raw.span, &raw.parts, Fate::Value)
+    }
+
+    fn finish_word(&mut self, span: Span, parts: &[Part], fate: Fate) -> Word {
+        let pieces = Finisher::new(parts, fate, self.is_bash()).finish(parts);
+        for piece in &pieces {
+            if let Piece::Text(text) = piece {
+                self.state.smuggles |= text.contains(&b'[') && holds_substitution(text);
+            }
+        }
+        Word { span, pieces }
+    }
+}
+
+/// The pieces of one word while they are made.
+struct Finisher {
+    fate: Fate,
+    bash: bool,
+    pieces: Vec<Piece>,
+    /// Part and byte of the last `]`: a `[` before it may start a bracket expression.
+    last_bracket: Option<(usize, usize)>,
+    /// The last part known only at run time: it may bring the `]`.
+    last_dynamic: Option<usize>,
+    /// What is before the first `=` is a variable name, so far.
+    name: bool,
+    /// That `=` was taken.
+    equals: bool,
+    /// A `~` here is a home folder.
+    tilde: bool,
+}
+
+impl Finisher {
+    fn new(parts: &[Part], fate: Fate, bash: bool) -> Self {
+        let mut last_bracket = None;
+        let mut last_dynamic = None;
+        for (index, part) in parts.iter().enumerate() {
+            match part {
+                Part::Text { bytes, .. } => {
+                    if let Some(at) = bytes.iter().rposition(|&byte| byte == b']') {
+                        last_bracket = Some((index, at));
+                    }
+                }
+                Part::Dynamic { .. } => last_dynamic = Some(index),
+            }
+        }
+        Self {
+            fate,
+            bash,
+            pieces: Vec::new(),
+            last_bracket,
+            last_dynamic,
+            name: true,
+            equals: false,
+            tilde: true,
+        }
+    }
+
+    fn finish(mut self, parts: &[Part]) -> Vec<Piece> {
+        let mut skip_to = None;
+        for (index, part) in parts.iter().enumerate() {
+            match part {
+                Part::Dynamic {
+                    reason,
+                    name,
+                    quoted,
+                    ..
+                } => {
+                    self.tilde = false;
+                    if skip_to.is_none_or(|end| end < (index, 0)) {
+                        let (reason, name) = (*reason, name.clone());
+                        self.pieces.push(Piece::Dynamic {
+                            reason,
+                            name,
+                            quoted: *quoted,
+                        });
+                    }
+                }
+                Part::Text {
+                    bytes,
+                    quoted: true,
+                } => {
+                    self.tilde = false;
+                    let kept = match skip_to {
+                        Some((part, at)) if part == index => bytes.get(at + 1..),
+                        Some(end) if end > (index, 0) => None,
+                        Some(_) | None => Some(bytes.as_slice()),
+                    };
+                    self.push_text(kept.unwrap_or_default());
+                }
+                Part::Text {
+                    bytes,
+                    quoted: false,
+                } => {
+                    let last = index + 1 == parts.len();
+                    let mut at = 0;
+                    while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+                        if skip_to.is_some_and(|end| (index, at) <= end) {
+                            at += 1;
+                            continue;
+                        }
+                        at += self.unquoted(rest, (index, at), last, &mut skip_to);
+                    }
+                }
+            }
+        }
+        if self.pieces.is_empty() {
+            self.pieces.push(Piece::Text(Vec::new()));
+        }
+        self.pieces
+    }
+
+    /// Takes the start of some unquoted text; gives back how many bytes.
+    fn unquoted(
+        &mut self,
+        rest: &[u8],
+        place: (usize, usize),
+        last: bool,
+        skip_to: &mut Option<(usize, usize)>,
+    ) -> usize {
+        let Some(&byte) = rest.first() else { return 1 };
+        let tilde = std::mem::replace(&mut self.tilde, false);
+        if byte == b'~' && tilde {
+            return self.tilde(rest, last);
+        }
+        if self.fate == Fate::Argument && self.is_pattern(byte, place) {
+            self.pieces.push(Piece::Dynamic {
+                reason: Dynamic::Glob,
+                name: None,
+                quoted: false,
+            });
+            if byte == b'[' {
+                // The whole bracket expression, or more: less would be a guess.
+                *skip_to = self.last_bracket.filter(|&end| end > place);
+            }
+            return 1;
+        }
+        match (self.fate, byte) {
+            (Fate::Value, b':') => self.tilde = true,
+            (Fate::Argument, b'=' | b':') => {
+                // Bash expands `x=~` and `x=a:~` among arguments too.
+                self.tilde = self.bash && self.name && (byte == b'=' || self.equals);
+            }
+            _ => {}
+        }
+        self.equals |= byte == b'=';
+        self.name &= self.equals || byte == b'+' || continues_name(byte);
+        self.push_text(&[byte]);
+        1
+    }
+
+    fn is_pattern(&self, byte: u8, (part, at): (usize, usize)) -> bool {
+        match byte {
+            b'*' | b'?' => true,
+            b'[' => {
+                self.last_bracket.is_some_and(|end| end > (part, at))
+                    || self.last_dynamic.is_some_and(|dynamic| dynamic > part)
+            }
+            _ => false,
+        }
+    }
+
+    /// A `~` and its user. A plain one is the variable HOME; a named user has no name here, so that
+    /// nobody takes one home for another.
+    fn tilde(&mut self, rest: &[u8], last: bool) -> usize {
+        let ends = |byte: &u8| *byte == b'/' || (*byte == b':' && self.fate == Fate::Value);
+        let end = rest.iter().position(ends);
+        let user = rest.get(1..end.unwrap_or(rest.len())).unwrap_or_default();
+        let complete = end.is_some() || last;
+        let name: Option<&[u8]> = match user {
+            b"" if complete => Some(b"HOME"),
+            b"+" if complete && self.bash => Some(b"PWD"),
+            b"-" if complete && self.bash => Some(b"OLDPWD"),
+            _ => None,
+        };
+        let name = name.map(<[u8]>::to_vec);
+        // The result is neither split nor matched, as if it were quoted.
+        self.pieces.push(Piece::Dynamic {
+            reason: Dynamic::Tilde,
+            name,
+            quoted: true,
+        });
+        1 + user.len()
+    }
+
+    fn push_text(&mut self, bytes: &[u8]) {
+        if let Some(Piece::Text(text)) = self.pieces.last_mut() {
+            text.extend_from_slice(bytes);
+        } else if !bytes.is_empty() {
+            self.pieces.push(Piece::Text(bytes.to_vec()));
+        }
+    }
+}
