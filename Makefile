@@ -9,8 +9,8 @@ DESTDIR ?=
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # What `install` installs; packagers and tests may name another.
 BINARY ?= $(TARGET_DIR)/release/tipstaff
-TRIPLE := $(shell rustc -vV 2> /dev/null | sed -n 's/^host: //p')
-RUNNER := CARGO_TARGET_$(shell echo '$(TRIPLE)' | tr 'a-z-' 'A-Z_')_RUNNER
+TRIPLE = $(shell rustc -vV 2> /dev/null | sed -n 's/^host: //p')
+RUNNER = CARGO_TARGET_$(shell echo '$(TRIPLE)' | tr 'a-z-' 'A-Z_')_RUNNER
 # Taken literally: $(value) does not expand what looks like a make variable in the reader's line.
 export RUN_LINE := $(value LINE)
 
