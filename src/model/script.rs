@@ -244,6 +244,16 @@ pub struct Loop {
     pub values: Vec<Word>,
 }
 
+/// Who reads the words of a script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadBy {
+    /// A shell, with its built-ins and functions.
+    #[default]
+    Shell,
+    /// Nobody: the words are an argv that the kernel is given as it stands.
+    Nobody,
+}
+
 /// A parsed line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
@@ -258,6 +268,8 @@ pub struct Script {
     /// Whether the line is exactly one sub-command with a plain argv, no assignment, no redirection
     /// and no shell syntax around it: such a line needs no shell to run.
     pub single: bool,
+    /// Who reads it.
+    pub read_by: ReadBy,
 }
 
 /// Why a line is no script. Whatever the cause, the line is opaque to the policy.

@@ -17,7 +17,7 @@ mod shebang;
 mod subject;
 mod target;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod trust;

@@ -11,7 +11,7 @@ use super::{Held, ResolveError, Resolver};
 use crate::model::access::{Resolved, Survey};
 use crate::model::executable::{Lookup, LookupError};
 use crate::model::path::AbsolutePath;
-use crate::model::script::{Script, SubCommand, Word};
+use crate::model::script::{ReadBy, Script, SubCommand, Word};
 use crate::model::text::Escaped;
 
 /// Carriers nest at most this deep; a deeper chain, or one that bites its own tail, is no shell's.
@@ -166,6 +166,9 @@ impl Pinning<'_> {
             return by_program;
         };
         let Some(carrier) = subcommand.carrier else {
+            if self.script.read_by == ReadBy::Nobody {
+                return by_program;
+            }
             return Start {
                 shell: Some(Shell::Bash),
                 functions: true,

@@ -41,12 +41,25 @@ impl Parser<'_, '_> {
                     let text = self.ansi_quoted()?;
                     self.state.smuggles |= holds_substitution(&text);
                 }
-                b'$' => drop(self.dollar(true)?),
+                b'$' => self.arithmetic_dollar()?,
                 b'`' => drop(self.backquoted(false)?),
                 _ => self.pos += 1,
             }
         }
         self.note_arithmetic(start, self.pos.saturating_sub(1));
+        Ok(())
+    }
+
+    /// An expansion in arithmetic. Bash counts the parentheses in `${…}` as well, so an odd one makes
+    /// it look for the end elsewhere: refused.
+    fn arithmetic_dollar(&mut self) -> Parsed<()> {
+        let start = self.pos;
+        self.dollar(true)?;
+        let text = self.slice(start, self.pos);
+        let count = |wanted: u8| text.iter().filter(|&&byte| byte == wanted).count();
+        if text.starts_with(b"${") && count(b'(') != count(b')') {
+            return self.fail("an odd parenthesis in arithmetic");
+        }
         Ok(())
     }
 

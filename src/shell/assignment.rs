@@ -3,7 +3,7 @@
 use super::cursor::{continues_name, is_meta, starts_name};
 use super::word::{Part, RawWord};
 use super::{Parsed, Parser, builtin};
-use crate::model::script::{Assignment, Dynamic, Span, SyntaxError, Word};
+use crate::model::script::{Assignment, Dynamic, Span, SyntaxError};
 
 /// What stands where an assignment could.
 pub(super) enum Found {
@@ -115,7 +115,6 @@ impl Parser<'_, '_> {
 
     /// The rest of `(…)`: values, each with an optional subscript.
     fn array(&mut self) -> Parsed<()> {
-        let mut scratch: Vec<Word> = Vec::new();
         loop {
             self.tick()?;
             self.newlines()?;
@@ -131,10 +130,7 @@ impl Parser<'_, '_> {
             if !self.at_word() {
                 return self.fail("an unexpected operator in an array");
             }
-            let raw = self.word()?;
-            // For what its text could smuggle; the words themselves are no argv.
-            self.arguments(raw, &mut scratch)?;
-            scratch.clear();
+            self.word()?;
         }
     }
 

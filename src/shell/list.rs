@@ -179,7 +179,12 @@ impl Parser<'_, '_> {
         let piped = self.state.context.piped;
         let mut members = 0_usize;
         loop {
-            self.command()?;
+            if members > 0 && self.at_keyword(Keyword::Time) {
+                // Behind a `|` it is the program of that name.
+                self.simple()?;
+            } else {
+                self.command()?;
+            }
             members += 1;
             if members > limit::MEMBERS {
                 return Err(SyntaxError::Limit("commands in a pipeline"));
@@ -194,6 +199,7 @@ impl Parser<'_, '_> {
                 self.pos += 1;
             }
             self.newlines()?;
+            self.blanks()?;
             // Every member of a pipeline runs in a process of its own, from the same folder.
             self.state.whereabouts.return_to(&before);
             self.state.context.piped = true;

@@ -1,6 +1,5 @@
 //! From raw words to words: brace expansion, quote removal, and what is left for the running shell.
 
-use super::arithmetic::holds_substitution;
 use super::brace::{self, Expansion};
 use super::cursor::continues_name;
 use super::word::{Part, RawWord};
@@ -60,17 +59,12 @@ impl Parser<'_, '_> {
     }
 
     /// The value of an assignment, or a here-string.
-    pub(super) fn value(&mut self, raw: RawWord) -> Word {
+    pub(super) fn value(&self, raw: RawWord) -> Word {
         self.finish_word(raw.span, &raw.parts, Fate::Value)
     }
 
-    fn finish_word(&mut self, span: Span, parts: &[Part], fate: Fate) -> Word {
+    fn finish_word(&self, span: Span, parts: &[Part], fate: Fate) -> Word {
         let pieces = Finisher::new(parts, fate, self.is_bash()).finish(parts);
-        for piece in &pieces {
-            if let Piece::Text(text) = piece {
-                self.state.smuggles |= text.contains(&b'[') && holds_substitution(text);
-            }
-        }
         Word { span, pieces }
     }
 }

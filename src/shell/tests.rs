@@ -1,1 +1,581 @@
+use super::parse;
+use crate::model::script::{
+    Dialect, Dynamic, Folder, Piece, RedirectionKind, Script, SubCommand, SyntaxError, Word,
+};
 
+fn bash(line: &str) -> Script {
+    parse(line.as_bytes(), Dialect::Bash).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+fn posix(line: &str) -> Script {
+    parse(line.as_bytes(), Dialect::Posix).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+/// A word in one string: dynamic pieces as `<Reason name quoted>`.
+fn show(word: &Word) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Piece::Dynamic {
+            reason,
+            name,
+            quoted,
+        } => {
+            let name = name
+                .as_deref()
+                .map(String::from_utf8_lossy)
+                .unwrap_or_default();
+            format!(
+                "<{reason:?} {name}{}>",
+                if *quoted { " quoted" } else { "" }
+            )
+        }
+    };
+    word.pieces.iter().map(piece).collect()
+}
+
+fn words(line: &str) -> Vec<String> {
+    let script = bash(line);
+    script.subcommands[0].argv.iter().map(show).collect()
+}
+
+fn commands(script: &Script) -> Vec<&SubCommand> {
+    script
+        .subcommands
+        .iter()
+        .filter(|sub| !sub.argv.is_empty())
+        .collect()
+}
+
+fn argvs(script: &Script) -> Vec<String> {
+    let argv = |sub: &&SubCommand| sub.argv.iter().map(show).collect::<Vec<_>>().join(" ");
+    commands(script).iter().map(argv).collect()
+}
+
+/// The folder of the first command named `name`.
+fn folder(line: &str, name: &str) -> String {
+    let script = bash(line);
+    let found = script
+        .subcommands
+        .iter()
+        .find(|sub| sub.program() == Some(name.as_bytes()));
+    match &found.unwrap().folder {
+        Folder::Start => ".".to_owned(),
+        Folder::Moved(path) => String::from_utf8_lossy(path).into_owned(),
+        Folder::Unknown => "?".to_owned(),
+    }
+}
+
+fn is_opaque(line: &str) -> bool {
+    !bash(line).opaque.is_empty()
+}
+
+#[test]
+fn texts_are_merged_and_keep_their_spans() {
+    let script = bash("ls  a'b'\"c\"\\d$'\\x65'");
+    let word = &script.subcommands[0].argv[1];
+    assert_eq!(word.pieces, [Piece::Text(b"abcde".to_vec())]);
+    assert_eq!((word.span.start, word.span.end), (4, 20));
+    assert_eq!(
+        bash("ls ''").subcommands[0].argv[1].pieces,
+        [Piece::Text(Vec::new())]
+    );
+}
+
+#[test]
+fn a_word_in_backquotes_has_the_span_of_the_whole() {
+    let script = bash("echo `id -u`");
+    let span = script.subcommands[1].argv[1].span;
+    assert_eq!((span.start, span.end), (5, 12));
+    assert!(script.subcommands[1].context.substitution);
+}
+
+#[test]
+fn dynamic_pieces_say_why_and_which_variable() {
+    assert_eq!(words("a $x.y"), ["a", "<Parameter x>.y"]);
+    assert_eq!(words("a \"${x}\""), ["a", "<Parameter x quoted>"]);
+    assert_eq!(words("a ${x:-y}z"), ["a", "<Parameter >z"]);
+    assert_eq!(
+        words("a $(b)`c`"),
+        ["a", "<CommandSubstitution ><CommandSubstitution >"]
+    );
+    assert_eq!(words("a \"$((1))\""), ["a", "<Arithmetic  quoted>"]);
+    assert_eq!(words("a $\"x\""), ["a", "<Locale  quoted>"]);
+    assert_eq!(words("a --f=<(b)"), ["a", "--f=<ProcessSubstitution >"]);
+}
+
+#[test]
+fn what_can_be_many_words_is_not_called_quoted() {
+    assert_eq!(
+        words("a \"$@\" \"$*\""),
+        ["a", "<Parameter >", "<Parameter  quoted>"]
+    );
+    assert_eq!(
+        words("a \"${x[@]}\" \"${!x}\""),
+        ["a", "<Parameter >", "<Parameter >"]
+    );
+    assert_eq!(words("a \"${1+\"$@\"}\""), ["a", "<Parameter >"]);
+}
+
+#[test]
+fn patterns_are_dynamic_only_where_they_are_matched() {
+    assert_eq!(words("a src/*.rs"), ["a", "src/<Glob >.rs"]);
+    assert_eq!(
+        words("a x[ab]y '*' \\? ["),
+        ["a", "x<Glob >y", "*", "?", "["]
+    );
+    // The value could bring the closing bracket, and then even the start is not certain.
+    assert_eq!(words("a b[$x"), ["a", "b<Glob ><Parameter x>"]);
+    assert_eq!(show(&bash("x=*").subcommands[0].assignments[0].value), "*");
+}
+
+#[test]
+fn a_plain_tilde_is_home_and_no_other_home_is_taken_for_it() {
+    assert_eq!(
+        words("a ~ ~/x"),
+        ["a", "<Tilde HOME quoted>", "<Tilde HOME quoted>/x"]
+    );
+    assert_eq!(
+        words("a ~root/x ~$x"),
+        ["a", "<Tilde  quoted>/x", "<Tilde  quoted><Parameter x>"]
+    );
+    assert_eq!(words("a x~ '~' \\~"), ["a", "x~", "~", "~"]);
+    assert_eq!(
+        words("a x=~ --x=~"),
+        ["a", "x=<Tilde HOME quoted>", "--x=~"]
+    );
+    let value = show(&bash("x=~:~/b").subcommands[0].assignments[0].value);
+    assert_eq!(value, "<Tilde HOME quoted>:<Tilde HOME quoted>/b");
+}
+
+#[test]
+fn braces_expand_as_in_bash() {
+    for (word, expected) in [
+        ("{a,b}{1..3}", "a1 a2 a3 b1 b2 b3"),
+        ("x{,y}", "x xy"),
+        ("{a}b,c}", "a}b c"),
+        ("{},a}", "{},a}"),
+        ("x{},y}", "x} xy"),
+        ("{a,{b,c}d}", "a bd cd"),
+        ("{01..3}", "01 02 03"),
+        ("{3..1..2}", "3 1"),
+        ("{a..e..2}", "a c e"),
+        ("{1..x}", "{1..x}"),
+        ("{'a,b',c}", "a,b c"),
+        ("{\"\",x}", " x"),
+        ("{1..5000}", "<Brace >"),
+        ("{a..C}", "<Brace >"),
+        ("{x..{a,b}}", "<Brace >"),
+        ("{$,x}HOME", "<Brace >"),
+        ("{a,${x:-{}}", "<Brace >"),
+        // The name grows: `$xa $xb`.
+        ("$x{a,b}", "<Parameter >a <Parameter >b"),
+        ("$x/{a,b}", "<Parameter x>/a <Parameter x>/b"),
+    ] {
+        assert_eq!(
+            words(&format!("echo {word}"))[1..].join(" "),
+            expected,
+            "{word}"
+        );
+    }
+    assert_eq!(argvs(&bash("{,rm} x")), ["rm x"]);
+    assert_eq!(argvs(&posix("{,rm} x")), ["{,rm} x"]);
+    assert_eq!(bash("a {b,c}").subcommands[0].argv[1].span.end, 7);
+}
+
+#[test]
+fn ansi_quotes_decode() {
+    assert_eq!(words(r"a $'\x41\102\cA\n\q'"), ["a", "AB\u{1}\n\\q"]);
+    assert_eq!(words(r"a $'b\0c'd"), ["a", "bd"]);
+    assert!(is_opaque(r"a $'\u00e9'"));
+    assert!(!is_opaque(r"a $'\u0041'"));
+    assert_eq!(argvs(&posix("a $'b'")), ["a $b"]);
+}
+
+#[test]
+fn single_means_no_shell_is_needed() {
+    for line in [
+        "ls",
+        " ls -l 'a b' # why",
+        "ls;",
+        "ls\n",
+        "{rm,-r,x}",
+        "\\ls",
+    ] {
+        assert!(bash(line).single, "{line}");
+    }
+    for line in [
+        "",
+        "ls &",
+        "ls; id",
+        "x=1 ls",
+        "ls >f",
+        "(ls)",
+        "{ ls; }",
+        "! ls",
+        "time ls",
+        "ls $x",
+        "ls *",
+        "ls $(id)",
+        "if ls; then :; fi",
+        "coproc ls",
+        "f() { ls; }",
+        "[[ x ]]; ls",
+        "((1)); ls",
+        "x=1",
+        "eval ls",
+        "ls <<< x",
+        "[[ x ]] && ls",
+        "alias x",
+    ] {
+        assert!(!bash(line).single, "{line}");
+    }
+    assert!(posix("time ls").single);
+}
+
+#[test]
+fn cd_is_followed_where_it_surely_ran() {
+    assert_eq!(folder("cd a && rm x", "rm"), "a");
+    assert_eq!(folder("cd a; cd b\nrm x", "rm"), "a/b");
+    assert_eq!(folder("cd a && cd -P /b && rm x", "rm"), "/b");
+    assert_eq!(folder("cd -- a; cd /b/; cd c; rm x", "rm"), "/b/c");
+    assert_eq!(folder("command cd a; rm x", "rm"), "a");
+    assert_eq!(folder("cd a && { rm x; }", "rm"), "a");
+    assert_eq!(folder("{ cd a; }; rm x", "rm"), "a");
+    assert_eq!(folder("eval 'cd a'; rm x", "rm"), "a");
+    assert_eq!(folder("cd a; x=$(rm x)", "rm"), "a");
+}
+
+#[test]
+fn a_move_in_a_process_of_its_own_ends_there() {
+    assert_eq!(folder("(cd /x && rm y)", "rm"), "/x");
+    assert_eq!(folder("(cd /x && ls); rm y", "rm"), ".");
+    assert_eq!(folder("cd a | rm x", "rm"), ".");
+    assert_eq!(folder("ls | cd a; rm x", "rm"), ".");
+    assert_eq!(folder("cd a & rm x", "rm"), ".");
+    assert_eq!(folder("echo $(cd a) `cd b`; rm x", "rm"), ".");
+    assert_eq!(folder("for i in a b; do (cd a); done; rm x", "rm"), ".");
+}
+
+#[test]
+fn a_move_that_may_not_have_happened_leaves_the_folder_unknown() {
+    for line in [
+        "cd a || ls; rm x",
+        "cd a || rm x",
+        "ls || cd a; rm x",
+        "ls || cd a && rm x",
+        "false && cd a; rm x",
+        "! cd a && rm x",
+        "if ls; then cd a; fi; rm x",
+        "if cd a; then ls; else rm x; fi",
+        "case x in x) cd a;; esac; rm x",
+        "while ls; do rm x; cd a; done",
+        "until cd a; do rm x; done",
+        "f() { cd a; }; f; rm x",
+        "f() { rm x; }; cd a; f",
+        "pushd a; rm x",
+        "cd; rm x",
+        "cd -; rm x",
+        "cd $x; rm x",
+        "cd ~; rm x",
+        "$x a; rm x",
+        "CDPATH=/b; cd a; rm x",
+        "trap 'cd a' DEBUG; rm x",
+        "source a; rm x",
+        "eval \"$x\"; rm x",
+    ] {
+        assert_eq!(folder(line, "rm"), "?", "{line}");
+    }
+    // What is absolute and surely ran is known again.
+    assert_eq!(folder("cd $x; cd /a; rm x", "rm"), "/a");
+}
+
+#[test]
+fn carried_text_is_split_too() {
+    let script = bash("eval 'rm x; id' y; trap 'ls' EXIT");
+    assert_eq!(
+        argvs(&script),
+        ["eval rm x; id y", "rm x", "id y", "trap ls EXIT", "ls"]
+    );
+    let carriers: Vec<_> = commands(&script).iter().map(|sub| sub.carrier).collect();
+    assert_eq!(carriers, [None, Some(0), Some(0), None, Some(3)]);
+    assert_eq!(argvs(&bash("eval 'eval \"rm x\"'"))[2], "rm x");
+    // What runs before a mistake is still shown.
+    let script = bash("eval 'rm x\nif'");
+    assert!(argvs(&script).contains(&"rm x".to_owned()) && !script.opaque.is_empty());
+}
+
+#[test]
+fn what_cannot_be_decided_is_marked() {
+    for line in [
+        "cat <<E\nx",
+        "echo ${ id; }",
+        "echo ${x@P}",
+        "echo ${(P)x}",
+        "echo ${=x}",
+        "shopt -s extglob",
+        "set -o posix",
+        "set -k",
+        "set +B",
+        "set $x",
+        "alias a=b",
+        "enable -f x y",
+        "hash -p /a b",
+        "builtin hash -p /a b",
+        "eval \"$x\"",
+        "source $x",
+        ". <(id)",
+        "trap \"$x\" EXIT",
+        "f() { ls; }; f",
+        "f; f() { ls; }",
+        "cd() { ls; }",
+        "PATH=/x ls",
+        "export PATH=/x",
+        "read PATH",
+        "printf -v PATH x",
+        "declare \"$x=y\"",
+        "for PATH in a; do ls; done",
+        ": ${PATH:=x}",
+        "((PATH=1))",
+        "exec {PATH}<f",
+        "LD_PRELOAD=./x ls",
+        "IFS=x",
+        "/bin/l?",
+        "~/x",
+        "exec 3<>/dev/tcp/h/1",
+        "echo `if`",
+        "x='a[$(id)]'; echo $((x))",
+        "[ -v 'a[$(id)]' ]",
+        "[[ 'a[$(id)]' -eq 0 ]]",
+        "declare -i x='a[$(id)]'",
+        "read 'a[$(id)]'",
+        "mapfile -C id x",
+    ] {
+        assert!(is_opaque(line), "{line}");
+    }
+}
+
+#[test]
+fn everyday_lines_are_not_marked() {
+    for line in [
+        "set -euo pipefail; ls",
+        "set -e -u -o pipefail",
+        "set -- a \"$x\"",
+        "export A=1 B=\"$x\"",
+        "read -r l",
+        "i=$((i+1)); echo $i",
+        "for i in a b; do ls \"$i\"; done",
+        "trap - EXIT",
+        "trap 'rm -f x' EXIT",
+        "cat <<E\n$x\nE",
+        "printf '%s\\n' \"$x\"",
+        "command -v ls",
+        "[ -f x ] && ls",
+        "f() { ls; }",
+        "grep 'a[b]' x | sed 's/$(x)/y/'",
+    ] {
+        assert_eq!(bash(line).opaque, [], "{line}");
+    }
+}
+
+#[test]
+fn redirections_know_what_they_do() {
+    use RedirectionKind::*;
+    for (text, kind) in [
+        ("<f", Read),
+        (">f", Write),
+        (">|f", Write),
+        ("2>>f", Append),
+        ("<>f", ReadWrite),
+        ("&>f", WriteBoth),
+        ("&>>f", WriteBoth),
+        (">&f", WriteBoth),
+        (">&$x", WriteBoth),
+        ("2>&1", Duplicate),
+        ("2>&1-", Duplicate),
+        ("3<&-", Duplicate),
+        ("<<<f", HereString),
+    ] {
+        let script = bash(&format!("ls {text} -l"));
+        assert_eq!(script.subcommands[0].redirections[0].kind, kind, "{text}");
+        assert_eq!(argvs(&script), ["ls -l"], "{text}");
+    }
+    // A number no descriptor can have is an argument.
+    assert_eq!(argvs(&bash("ls 2147483648>f")), ["ls 2147483648"]);
+    assert_eq!(argvs(&posix("ls 10>f")), ["ls 10"]);
+}
+
+#[test]
+fn here_documents_have_bodies() {
+    let script = bash("{ cat <<A; } <<-B; id\n$(ls)\nA\n\tx\n\tB\nrm");
+    let bodies: Vec<_> = script
+        .subcommands
+        .iter()
+        .flat_map(|sub| &sub.redirections)
+        .map(|redirection| redirection.body.map(|body| (body.start, body.end)))
+        .collect();
+    assert_eq!(bodies, [Some((22, 28)), Some((30, 33))]);
+    assert_eq!(argvs(&script), ["cat", "id", "ls", "rm"]);
+    // A body runs where its command stands, not where the line has got to.
+    assert_eq!(folder("cat <<E; cd /x\n$(rm y)\nE", "rm"), ".");
+}
+
+#[test]
+fn the_redirection_of_a_group_is_opened_before_its_moves() {
+    let script = bash("{ cd /x; } >f");
+    assert_eq!(script.subcommands[1].redirections.len(), 1);
+    assert_eq!(script.subcommands[1].folder, Folder::Start);
+}
+
+#[test]
+fn contexts_tell_pipes_functions_and_depth() {
+    let script = bash("a | b $(c); f() { (d); }");
+    let context = |name: &[u8]| {
+        script
+            .subcommands
+            .iter()
+            .find(|sub| sub.program() == Some(name))
+            .unwrap()
+            .context
+    };
+    assert!(!context(b"a").piped && context(b"b").piped && context(b"c").piped);
+    assert!(context(b"c").substitution && !context(b"b").substitution);
+    assert!(context(b"d").function_body && context(b"d").depth == 3);
+    assert_eq!(script.functions, [b"f".to_vec()]);
+}
+
+#[test]
+fn a_loop_variable_is_assigned_and_its_words_are_kept() {
+    let script = bash("for i in a {b,c}; do ls; done");
+    let values: Vec<_> = script.loops[0].values.iter().map(show).collect();
+    assert_eq!(values, ["a", "b", "c"]);
+    let header = &script.subcommands[script.loops[0].header];
+    assert_eq!(header.assignments[0].name, b"i");
+    assert_eq!(header.assignments[0].value.dynamic(), Some(Dynamic::Array));
+}
+
+#[test]
+fn variables_changed_on_the_side_become_dynamic() {
+    for line in [
+        "((x=1))",
+        "echo ${x:=y}",
+        "read x",
+        "printf -v x y",
+        "let x=1",
+        "echo $((x++))",
+    ] {
+        let script = bash(line);
+        let assigned = script.subcommands.iter().flat_map(|sub| &sub.assignments);
+        let found = assigned
+            .into_iter()
+            .find(|assignment| assignment.name == b"x");
+        assert!(
+            found.is_some_and(|found| found.value.as_static().is_none()),
+            "{line}"
+        );
+    }
+    let script = bash("x+=b a[1]=c");
+    assert_eq!(
+        show(&script.subcommands[0].assignments[0].value),
+        "<Parameter x quoted>b"
+    );
+    assert_eq!(
+        show(&script.subcommands[0].assignments[1].value),
+        "<Array >"
+    );
+}
+
+#[test]
+fn only_the_first_of_a_pipeline_is_timed() {
+    assert_eq!(argvs(&bash("time a | time b")), ["a", "time b"]);
+}
+
+#[test]
+fn syntax_errors_tell_where() {
+    let error = parse(b"ls; ; id", Dialect::Bash).unwrap_err();
+    assert_eq!(
+        error,
+        SyntaxError::Syntax {
+            at: 4,
+            reason: "a command expected"
+        }
+    );
+    for line in [
+        "ls > 2>f",
+        "]]",
+        "for ((;)); do ls; done",
+        "x =(a)",
+        "for x (a b) ls",
+        "() { ls; }",
+    ] {
+        assert!(parse(line.as_bytes(), Dialect::Bash).is_err(), "{line}");
+    }
+}
+
+/// Nesting, length and repetition end in an answer or an error, on the stack a thread gets.
+#[test]
+fn hostile_lines_end() {
+    let nested = [
+        ("( ", " )"),
+        ("$(", ")"),
+        ("\"$(", ")\""),
+        ("if a; then ", "; fi"),
+        ("{a,", "}"),
+        ("${x:-", "}"),
+        ("$((", "))"),
+        ("((", "))"),
+        ("`", "`"),
+        ("a[", "]"),
+        ("$[", "]"),
+        ("f() { ", "; }"),
+        ("[[ ( ", " ) ]]"),
+        ("case x in x) ", ";; esac"),
+        ("eval ", ""),
+        ("a=([", "])"),
+        ("! ", ""),
+        ("coproc { ", "; }"),
+        ("<(", ")"),
+        ("\"${x:-", "}\""),
+        ("while a; do ", "; done"),
+        ("for i in a; do ", "; done"),
+        ("cat <<E\n$(", ")\nE\n"),
+    ];
+    let mut lines: Vec<String> = Vec::new();
+    for (open, close) in nested {
+        for levels in [49, 99, 10_000] {
+            lines.push(format!("{}x{}", open.repeat(levels), close.repeat(levels)));
+            lines.push(format!(
+                "echo {}x{}",
+                open.repeat(levels),
+                close.repeat(levels)
+            ));
+        }
+    }
+    for (start, repeated, count) in [
+        ("echo ", "a", 1_000_000),
+        ("ls", " && ls", 100_000),
+        ("ls", " | ls", 20_000),
+        ("", "cd a;", 20_000),
+        ("", "{1..4000} ", 10_000),
+        ("", "{a[ ", 20_000),
+        ("", "{", 100_000),
+        ("", "f() { :; }\n", 10_000),
+        ("", "((", 200),
+    ] {
+        lines.push(format!("{start}{}", repeated.repeat(count)));
+    }
+    let thread = std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(move || {
+            for line in lines {
+                for dialect in [Dialect::Bash, Dialect::Posix] {
+                    drop(parse(line.as_bytes(), dialect));
+                }
+            }
+        });
+    thread.unwrap().join().unwrap();
+    let long = vec![b'a'; (1 << 20) + 1];
+    assert_eq!(
+        parse(&long, Dialect::Bash),
+        Err(SyntaxError::Limit("length"))
+    );
+}

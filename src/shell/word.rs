@@ -1,5 +1,6 @@
 //! Raw words: recognising quotes and expansions, before anything is removed or expanded.
 
+use super::arithmetic::holds_substitution;
 use super::cursor::is_meta;
 use super::{Parsed, Parser};
 use crate::model::script::{Dynamic, Span};
@@ -74,6 +75,16 @@ pub(super) fn push_literal(parts: &mut Vec<Part>, byte: u8) {
     }
 }
 
+/// Whether a word holds literal text with the form of a subscript that runs a command.
+fn smuggles(parts: &[Part]) -> bool {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text { bytes, .. } => Some(bytes.as_slice()),
+        Part::Dynamic { .. } => None,
+    });
+    texts.clone().any(|text| text.contains(&b'['))
+        && holds_substitution(&texts.collect::<Vec<_>>().concat())
+}
+
 impl Parser<'_, '_> {
     /// The word here.
     pub(super) fn word(&mut self) -> Parsed<RawWord> {
@@ -116,6 +127,7 @@ impl Parser<'_, '_> {
         if self.pos == start {
             return self.fail("a word expected");
         }
+        self.state.smuggles |= smuggles(&parts);
         Ok(RawWord {
             start,
             end: self.pos,

@@ -41,3 +41,16 @@ pub fn point(point: &str) {
 /// Does nothing: this is a release build.
 #[cfg(not(debug_assertions))]
 pub fn point(_point: &str) {}
+
+/// Whether `point` is the one where a test kills this process: for places that have to do something
+/// halfway first.
+#[cfg(debug_assertions)]
+pub fn armed(point: &str) -> bool {
+    std::env::var_os("TIPSTAFF_FAIL_AT").is_some_and(|name| name == point)
+}
+
+/// Never: this is a release build.
+#[cfg(not(debug_assertions))]
+pub fn armed(_point: &str) -> bool {
+    false
+}

@@ -1,0 +1,183 @@
+//! Rules on paths, variables and hosts.
+
+use super::read_only;
+use super::view::View;
+use super::{Answer, is_redirection};
+use crate::model::access::PathAccess;
+use crate::model::judgement::Reason;
+use crate::model::verdict::Verdict;
+use crate::policy::Policy;
+use crate::policy::glob::{Match, Purpose};
+use crate::policy::path_pattern::PathPattern;
+use crate::policy::rule::{Rule, Target};
+
+/// Which way a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Read,
+    Write,
+}
+
+impl Direction {
+    const fn pattern(self, target: &Target) -> Option<&PathPattern> {
+        match (self, target) {
+            (Self::Write, Target::Write(pattern)) | (Self::Read, Target::Read(pattern)) => {
+                Some(pattern)
+            }
+            (
+                Self::Write | Self::Read,
+                Target::Command(_)
+                | Target::Write(_)
+                | Target::Read(_)
+                | Target::Env(_)
+                | Target::Network(_),
+            ) => None,
+        }
+    }
+}
+
+/// The answer for opening a file.
+pub(super) fn path(
+    policy: &Policy,
+    view: &View<'_>,
+    access: &PathAccess,
+    direction: Direction,
+) -> Answer {
+    let facts = view.scene.facts;
+    let restrict = |rule: &Rule| {
+        rule.targets
+            .iter()
+            .filter_map(|target| direction.pattern(target))
+            .map(|pattern| match &access.path {
+                // Deny needs the link or its target.
+                Some(path) => (pattern.matches(path, facts)
+                    || pattern.matches(view.scene.target(path), facts))
+                .into(),
+                // An advisory rule looks at what the line shows.
+                None if rule.advisory => Match::No,
+                None => Match::Maybe,
+            })
+            .max()
+            .unwrap_or(Match::No)
+    };
+    if let Some(answer) = restricted(policy, view, restrict) {
+        return answer;
+    }
+    if direction == Direction::Read || !is_redirection(access.source) {
+        return Answer::nothing();
+    }
+    let Some(path) = &access.path else {
+        return Answer::ask(Reason::Dynamic);
+    };
+    // Allow needs the link and its target.
+    let rule = current(policy, view, Verdict::Allow).find(|rule| {
+        rule.targets
+            .iter()
+            .filter_map(|target| direction.pattern(target))
+            .any(|pattern| {
+                pattern.matches(path, facts) && pattern.matches(view.scene.target(path), facts)
+            })
+    });
+    rule.map_or_else(
+        || Answer::ask(Reason::Unmatched),
+        |rule| Answer::by(Reason::RuleAllow, &rule.reference),
+    )
+}
+
+/// The answer for setting a variable.
+pub(super) fn env(policy: &Policy, view: &View<'_>, name: &[u8]) -> Answer {
+    let matches = |rule: &Rule, purpose: Purpose| {
+        rule.targets.iter().any(|target| match target {
+            Target::Env(glob) => glob.matches(name, None, purpose),
+            Target::Command(_) | Target::Write(_) | Target::Read(_) | Target::Network(_) => false,
+        })
+    };
+    if let Some(answer) = restricted(policy, view, |rule| matches(rule, Purpose::Restrict).into()) {
+        return answer;
+    }
+    if let Some(rule) =
+        current(policy, view, Verdict::Allow).find(|rule| matches(rule, Purpose::Allow))
+    {
+        return Answer::by(Reason::RuleAllow, &rule.reference);
+    }
+    read_only::variable(policy, name).map_or_else(
+        || Answer::ask(Reason::Unmatched),
+        |rule| Answer::by(Reason::ReadOnlyDefault, &rule),
+    )
+}
+
+/// The answer for opening a connection.
+pub(super) fn network(
+    policy: &Policy,
+    view: &View<'_>,
+    host: &[u8],
+    port: Option<&[u8]>,
+) -> Answer {
+    let matches = |rule: &Rule, purpose: Purpose| {
+        rule.targets.iter().any(|target| match target {
+            Target::Network(wanted) => wanted.matches(host, port, purpose),
+            Target::Command(_) | Target::Write(_) | Target::Read(_) | Target::Env(_) => false,
+        })
+    };
+    // A host or port that is not known may be any.
+    let restrict = |rule: &Rule| {
+        let speaks = rule.targets.iter().any(|target| match target {
+            Target::Network(_) => true,
+            Target::Command(_) | Target::Write(_) | Target::Read(_) | Target::Env(_) => false,
+        });
+        match matches(rule, Purpose::Restrict) {
+            true => Match::Yes,
+            false if port.is_none() && speaks => Match::Maybe,
+            false => Match::No,
+        }
+    };
+    if let Some(answer) = restricted(policy, view, restrict) {
+        return answer;
+    }
+    if port.is_none() {
+        return Answer::ask(Reason::Dynamic);
+    }
+    current(policy, view, Verdict::Allow)
+        .find(|rule| matches(rule, Purpose::Allow))
+        .map_or_else(
+            || Answer::ask(Reason::Unmatched),
+            |rule| Answer::by(Reason::RuleAllow, &rule.reference),
+        )
+}
+
+fn current<'p>(
+    policy: &'p Policy,
+    view: &View<'_>,
+    verdict: Verdict,
+) -> impl Iterator<Item = &'p Rule> {
+    let today = view.scene.facts.today;
+    policy
+        .rules
+        .iter()
+        .filter(move |rule| rule.verdict == verdict && rule.is_current(today))
+}
+
+fn restricted(
+    policy: &Policy,
+    view: &View<'_>,
+    matches: impl Fn(&Rule) -> Match,
+) -> Option<Answer> {
+    let mut found = None;
+    for (verdict, reason) in [
+        (Verdict::Deny, Reason::RuleDeny),
+        (Verdict::Ask, Reason::RuleAsk),
+    ] {
+        for rule in current(policy, view, verdict) {
+            let answer = match matches(rule) {
+                Match::Yes => Answer::by(reason, &rule.reference),
+                Match::Maybe => Answer::by(Reason::RuleAsk, &rule.reference),
+                Match::No => continue,
+            };
+            if answer.verdict == Verdict::Deny {
+                return Some(answer);
+            }
+            found.get_or_insert(answer);
+        }
+    }
+    found
+}

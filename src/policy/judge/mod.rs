@@ -1,0 +1,202 @@
+//! The verdict: the strictest over everything a line does.
+
+mod access;
+mod command;
+mod conditions;
+mod own;
+mod read_only;
+mod remedy;
+mod view;
+
+use crate::model::access::{Access, Facts, Resolved, Source, Survey};
+use crate::model::judgement::{AccessJudgement, Judgement, Layer, Reason, RuleRef, SubJudgement};
+use crate::model::verdict::Verdict;
+
+use super::Policy;
+
+pub(super) use command::matches as command_matches;
+pub(super) use view::{Scene, View};
+
+/// Judges a line. Total and deterministic: the same inputs give the same answer, in any order of
+/// rules.
+pub fn judge(policy: &Policy, survey: &Survey, resolved: &Resolved, facts: &Facts) -> Judgement {
+    let scene = Scene::new(survey, resolved, facts);
+    let subcommands: Vec<SubJudgement> = (0..survey.script.subcommands.len())
+        .filter_map(|index| View::new(&scene, index))
+        .map(|view| subcommand(policy, &view))
+        .collect();
+    let worst = subcommands
+        .iter()
+        .max_by_key(|sub| (sub.verdict, weight(sub.reason)));
+    let (mut verdict, mut reason) = worst.map_or((Verdict::Allow, Reason::NoAccess), |worst| {
+        (worst.verdict, worst.reason)
+    });
+    let opaque = !survey.script.opaque.is_empty() && verdict <= Verdict::Ask;
+    if opaque && weight(reason) < weight(Reason::Opaque) {
+        (verdict, reason) = (Verdict::Ask, Reason::Opaque);
+    }
+    Judgement {
+        verdict,
+        reason,
+        subcommands,
+    }
+}
+
+/// Which of several reasons of equal strictness is told: the one that is hardest to change.
+const fn weight(reason: Reason) -> u8 {
+    match reason {
+        Reason::RuleDeny => 9,
+        Reason::RuleAsk => 8,
+        Reason::Opaque => 7,
+        Reason::Dynamic => 6,
+        Reason::ProgramNotFound => 5,
+        Reason::ProgramUnusable => 4,
+        Reason::ProgramUntrusted => 3,
+        Reason::Unmatched => 2,
+        Reason::RuleAllow => 1,
+        Reason::ReadOnlyDefault
+        | Reason::NoAccess
+        | Reason::PolicyInvalid
+        | Reason::SandboxUnavailable
+        | Reason::Approved
+        | Reason::Refused
+        | Reason::NoApprover
+        | Reason::DontAsk
+        | Reason::Timeout
+        | Reason::ApproverError
+        | Reason::CallChanged
+        | Reason::Cancelled
+        | Reason::Bypass => 0,
+    }
+}
+
+/// One answer with the rule that gave it.
+#[derive(Clone, Debug)]
+struct Answer {
+    verdict: Verdict,
+    reason: Reason,
+    rule: Option<RuleRef>,
+}
+
+impl Answer {
+    const fn ask(reason: Reason) -> Self {
+        Self {
+            verdict: Verdict::Ask,
+            reason,
+            rule: None,
+        }
+    }
+
+    const fn nothing() -> Self {
+        Self {
+            verdict: Verdict::Allow,
+            reason: Reason::NoAccess,
+            rule: None,
+        }
+    }
+
+    fn by(reason: Reason, rule: &RuleRef) -> Self {
+        let verdict = match reason {
+            Reason::RuleDeny => Verdict::Deny,
+            Reason::RuleAllow | Reason::ReadOnlyDefault => Verdict::Allow,
+            Reason::PolicyInvalid
+            | Reason::SandboxUnavailable
+            | Reason::RuleAsk
+            | Reason::Opaque
+            | Reason::Dynamic
+            | Reason::Unmatched
+            | Reason::ProgramNotFound
+            | Reason::ProgramUnusable
+            | Reason::ProgramUntrusted
+            | Reason::NoAccess
+            | Reason::Approved
+            | Reason::Refused
+            | Reason::NoApprover
+            | Reason::DontAsk
+            | Reason::Timeout
+            | Reason::ApproverError
+            | Reason::CallChanged
+            | Reason::Cancelled
+            | Reason::Bypass => Verdict::Ask,
+        };
+        Self {
+            verdict,
+            reason,
+            rule: Some(rule.clone()),
+        }
+    }
+
+    fn rank(&self) -> (Verdict, u8) {
+        (self.verdict, weight(self.reason))
+    }
+}
+
+/// A rule of the code itself, named so that explanations can tell it and policies can disable it.
+fn built_in(id: &str, text: &str) -> RuleRef {
+    RuleRef {
+        id: id.to_owned(),
+        layer: Layer::BuiltIn,
+        place: None,
+        text: text.to_owned(),
+        why: None,
+    }
+}
+
+/// Ids of the rules that live in code instead of `policies/builtin.toml`.
+pub(super) const CODE_RULES: [&str; 3] = [OWN_FILES, read_only::ID, read_only::ENV_ID];
+const OWN_FILES: &str = "builtin.own-files";
+
+fn subcommand(policy: &Policy, view: &View<'_>) -> SubJudgement {
+    let answers: Vec<(Access, Answer)> = view
+        .accesses
+        .iter()
+        .map(|access| (access.clone(), answer(policy, view, access)))
+        .collect();
+    let worst = answers
+        .iter()
+        .map(|(_, answer)| answer)
+        .max_by_key(|answer| answer.rank())
+        .cloned()
+        .unwrap_or_else(Answer::nothing);
+    let remedy = answers
+        .iter()
+        .filter(|(_, answer)| answer.rank() == worst.rank())
+        .find_map(|(access, answer)| remedy::remedy(view, access, answer));
+    SubJudgement {
+        verdict: worst.verdict,
+        reason: worst.reason,
+        rule: worst.rule,
+        accesses: answers
+            .into_iter()
+            .map(|(access, answer)| AccessJudgement {
+                access,
+                verdict: answer.verdict,
+                reason: answer.reason,
+                rule: answer.rule,
+            })
+            .collect(),
+        remedy,
+    }
+}
+
+fn answer(policy: &Policy, view: &View<'_>, access: &Access) -> Answer {
+    if own::concerns(view, access) && !policy.is_disabled(OWN_FILES) {
+        let text = "writes to and commands on the policy, state and binary of tipstaff";
+        return Answer::by(Reason::RuleDeny, &built_in(OWN_FILES, text));
+    }
+    match access {
+        Access::Command => command::answer(policy, view),
+        Access::Write(path) => access::path(policy, view, path, access::Direction::Write),
+        Access::Read(path) => access::path(policy, view, path, access::Direction::Read),
+        Access::Env(name) => access::env(policy, view, name),
+        Access::Network { host, port } => access::network(policy, view, host, port.as_deref()),
+    }
+}
+
+/// Whether the shell opens the path itself, so that no command rule covers it.
+const fn is_redirection(source: Source) -> bool {
+    match source {
+        Source::Redirection => true,
+        Source::Operand => false,
+    }
+}

@@ -1,0 +1,167 @@
+//! The built-in allow rules: commands the knowledge proves read-only, and harmless built-ins.
+
+use super::built_in;
+use super::view::View;
+use crate::model::executable::Lookup;
+use crate::model::judgement::RuleRef;
+use crate::model::path::AbsolutePath;
+use crate::model::script::Word;
+use crate::policy::Policy;
+use crate::policy::knowledge::{CarrierKind, Effect, OperandKind, ValueKind};
+
+pub(super) const ID: &str = "builtin.read-only";
+pub(super) const ENV_ID: &str = "builtin.harmless-variables";
+
+/// The rule, when it covers this command.
+pub(super) fn command(policy: &Policy, view: &View<'_>) -> Option<RuleRef> {
+    let applies = policy.read_only_defaults && !policy.is_disabled(ID);
+    let covered = applies
+        && view.is_trusted()
+        && !view.is_taken()
+        && view.looked_up_name().is_some()
+        && view.carried.unknown.is_none()
+        && view.carried.suspects.is_empty()
+        && view.carried.inner.is_empty()
+        && match (view.lookup, view.base_name()) {
+            (Lookup::Builtin, Some(b"cd")) => changes_folder(view),
+            (Lookup::Builtin, Some(b"set")) => sets_options(view),
+            (_, _) => only_reads(view),
+        };
+    covered.then(|| built_in(ID, "commands that are known to change nothing"))
+}
+
+/// The rule, when it covers setting this variable.
+pub(super) fn variable(policy: &Policy, name: &[u8]) -> Option<RuleRef> {
+    let harmless = matches!(
+        name,
+        b"LANG"
+            | b"LC_ALL"
+            | b"LC_COLLATE"
+            | b"LC_CTYPE"
+            | b"LC_MESSAGES"
+            | b"LC_NUMERIC"
+            | b"LC_TIME"
+            | b"TZ"
+            | b"NO_COLOR"
+            | b"FORCE_COLOR"
+            | b"CLICOLOR"
+            | b"CLICOLOR_FORCE"
+            | b"COLUMNS"
+            | b"LINES"
+            | b"RUST_BACKTRACE"
+    );
+    let applies = policy.read_only_defaults && !policy.is_disabled(ENV_ID);
+    (harmless && applies).then(|| {
+        built_in(
+            ENV_ID,
+            "variables that change how output looks and nothing else",
+        )
+    })
+}
+
+fn only_reads(view: &View<'_>) -> bool {
+    let reading = &view.reading;
+    let Some(level) = reading.level() else {
+        return false;
+    };
+    let carries = level
+        .carrier
+        .as_ref()
+        .is_some_and(|carrier| carrier.kind != CarrierKind::Find && !asks_only(view));
+    let proved = level.read_only || asks_only(view);
+    let options = reading
+        .seen
+        .iter()
+        .all(|seen| match (seen.effect(), seen.kind()) {
+            (Some(Effect::Harmless | Effect::Neutral), _) => true,
+            (Some(Effect::Known), Some(ValueKind::Folder)) => seen
+                .value
+                .as_ref()
+                .is_some_and(|folder| is_in_workspace(view, folder)),
+            (Some(_) | None, _) => false,
+        });
+    let operands = reading.uses().iter().all(|operand| match operand.kind {
+        Some(OperandKind::Text | OperandKind::Read | OperandKind::Variable) => true,
+        Some(OperandKind::Write | OperandKind::Assignment | OperandKind::Effect) | None => false,
+    });
+    let turns = !reading.loose.is_empty() && could_turn(view);
+    proved && !carries && options && operands && !turns
+}
+
+/// A word that could become an option, or one operand more than the program may have.
+fn could_turn(view: &View<'_>) -> bool {
+    let writes = view.reading.level().is_some_and(|level| {
+        level.operands.iter().any(|kind| match kind {
+            OperandKind::Write | OperandKind::Assignment | OperandKind::Effect => true,
+            OperandKind::Text | OperandKind::Read | OperandKind::Variable => false,
+        })
+    });
+    writes || view.reading.has_dangerous_options()
+}
+
+/// `command -v NAME`
+fn asks_only(view: &View<'_>) -> bool {
+    view.base_name() == Some(b"command")
+        && matches!(view.lookup, Lookup::Builtin)
+        && (view.reading.has("-v") || view.reading.has("-V"))
+}
+
+/// `cd FOLDER` inside the workspace.
+fn changes_folder(view: &View<'_>) -> bool {
+    let reading = &view.reading;
+    let harmless = reading
+        .seen
+        .iter()
+        .all(|seen| seen.effect() == Some(Effect::Harmless));
+    let [at] = reading.operands.as_slice() else {
+        return false;
+    };
+    let word = view.sub.argv.get(*at);
+    harmless
+        && word.is_some_and(|word| word.as_static() != Some(b"-") && is_in_workspace(view, word))
+}
+
+/// `set -e`, `set -u`, `set -o pipefail` and their bundles.
+fn sets_options(view: &View<'_>) -> bool {
+    let words: Option<Vec<&[u8]>> = view.sub.argv.iter().skip(1).map(Word::as_static).collect();
+    let Some(words) = words.filter(|words| !words.is_empty()) else {
+        return false;
+    };
+    let mut name_follows = false;
+    let fine = words.iter().all(|word| {
+        if std::mem::take(&mut name_follows) {
+            return matches!(*word, b"pipefail" | b"errexit" | b"nounset");
+        }
+        match word {
+            [b'-' | b'+', letters @ ..] if !letters.is_empty() => {
+                name_follows = letters.contains(&b'o');
+                letters
+                    .iter()
+                    .all(|letter| matches!(letter, b'e' | b'u' | b'o'))
+            }
+            _ => false,
+        }
+    });
+    fine && !name_follows
+}
+
+/// Whether the word surely names a place in the workspace, links followed as far as resolve told.
+pub(super) fn is_in_workspace(view: &View<'_>, word: &Word) -> bool {
+    let path = word
+        .as_static()
+        .filter(|text| !text.is_empty())
+        .and_then(|text| {
+            if text.starts_with(b"/") {
+                AbsolutePath::new(std::path::Path::new(
+                    <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(text),
+                ))
+                .ok()
+            } else {
+                Some(view.folder.as_ref()?.join_bytes(text))
+            }
+        });
+    path.is_some_and(|path| {
+        let workspace = &view.scene.facts.workspace;
+        path.is_within(workspace) && view.scene.target(&path).is_within(workspace)
+    })
+}

@@ -1,0 +1,112 @@
+//! What would make a sub-command allowed, in words.
+
+use super::Answer;
+use super::view::View;
+use crate::model::access::Access;
+use crate::model::judgement::Reason;
+use crate::model::text::Escaped;
+use crate::model::verdict::Verdict;
+use crate::policy::words::spoken;
+
+/// The smallest change that would allow this access, or why none can.
+pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Option<String> {
+    if answer.verdict == Verdict::Allow {
+        return None;
+    }
+    let id = answer
+        .rule
+        .as_ref()
+        .map(|rule| Escaped::from(rule.id.as_str()).to_string());
+    Some(match answer.reason {
+        Reason::RuleDeny => format!(
+            "nothing while the rule `{}` stands: the strictest rule wins",
+            id.unwrap_or_default()
+        ),
+        Reason::RuleAsk => format!(
+            "an allow rule cannot outweigh the rule `{}`, which asks",
+            id.unwrap_or_default()
+        ),
+        Reason::Dynamic => dynamic(view, access),
+        Reason::ProgramNotFound => {
+            "install the program, or name one that the run's PATH holds".to_owned()
+        }
+        Reason::ProgramUnusable => {
+            "make the file readable and executable, so that it can be identified".to_owned()
+        }
+        Reason::ProgramUntrusted => match view.lookup.executable() {
+            Some(file) => format!(
+                "a rule that names the file or its content: `{}` or `{}` ({})",
+                file.path,
+                file.digest,
+                file.trust.reason()
+            ),
+            None => "a rule that names the file".to_owned(),
+        },
+        Reason::Unmatched => unmatched(view, access),
+        Reason::PolicyInvalid
+        | Reason::SandboxUnavailable
+        | Reason::Opaque
+        | Reason::RuleAllow
+        | Reason::ReadOnlyDefault
+        | Reason::NoAccess
+        | Reason::Approved
+        | Reason::Refused
+        | Reason::NoApprover
+        | Reason::DontAsk
+        | Reason::Timeout
+        | Reason::ApproverError
+        | Reason::CallChanged
+        | Reason::Cancelled
+        | Reason::Bypass => return None,
+    })
+}
+
+fn dynamic(view: &View<'_>, access: &Access) -> String {
+    match access {
+        Access::Command => match view.carried.unknown {
+            Some(reason) => format!("write the inner command out: {reason}"),
+            None if view.sub.program().is_none() => {
+                "write the program's name out: it is known only when the shell runs".to_owned()
+            }
+            None => {
+                "write the words out that could start or write something, or allow exactly these"
+                    .to_owned()
+            }
+        },
+        Access::Write(_) | Access::Read(_) => "write the file's path out".to_owned(),
+        Access::Env(_) => "write the variable's name out".to_owned(),
+        Access::Network { .. } => "write host and port out".to_owned(),
+    }
+}
+
+fn unmatched(view: &View<'_>, access: &Access) -> String {
+    let rule = match access {
+        Access::Command => {
+            let until = view.reading.names_at.last().copied().unwrap_or(0);
+            let words = view.sub.argv.get(..=until).unwrap_or_default();
+            spoken(words)
+        }
+        Access::Write(path) => format!("write({})", named(path)),
+        Access::Read(path) => format!("read({})", named(path)),
+        Access::Env(name) => format!("env({})", String::from_utf8_lossy(name)),
+        Access::Network { host, port } => {
+            let host = String::from_utf8_lossy(host);
+            match port {
+                Some(port) => format!("network({host}:{})", String::from_utf8_lossy(port)),
+                None => format!("network({host})"),
+            }
+        }
+    };
+    format!("an allow rule such as `{}`", Escaped::from(rule.as_str()))
+}
+
+fn named(path: &crate::model::access::PathAccess) -> String {
+    match path.written.as_static() {
+        Some(_) => spoken(std::slice::from_ref(&path.written)),
+        None => path
+            .path
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    }
+}

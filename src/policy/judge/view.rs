@@ -1,0 +1,195 @@
+//! One sub-command with everything judging looks at, worked out once.
+
+use crate::model::access::{Access, Facts, Resolved, Survey};
+use crate::model::executable::{Executable, Lookup, Trust};
+use crate::model::path::AbsolutePath;
+use crate::model::script::{Dynamic, Piece, SubCommand, Word};
+use crate::policy::knowledge::{self, Carried, Effect, Reading};
+use crate::policy::survey::absolute;
+
+/// A line with its facts.
+pub(in crate::policy) struct Scene<'a> {
+    survey: &'a Survey,
+    resolved: &'a Resolved,
+    pub(super) facts: &'a Facts,
+    /// Names that the line gives another meaning: functions, aliases, remembered paths.
+    taken: Vec<Vec<u8>>,
+}
+
+impl<'a> Scene<'a> {
+    pub(in crate::policy) fn new(
+        survey: &'a Survey,
+        resolved: &'a Resolved,
+        facts: &'a Facts,
+    ) -> Self {
+        let mut taken = survey.script.functions.clone();
+        for sub in &survey.script.subcommands {
+            match sub.program() {
+                Some(b"alias") => taken.extend(sub.argv.iter().skip(1).map(|word| {
+                    let known = word.static_prefix();
+                    let end = known.iter().position(|byte| *byte == b'=');
+                    known
+                        .get(..end.unwrap_or(known.len()))
+                        .unwrap_or_default()
+                        .to_vec()
+                })),
+                Some(b"hash" | b"enable") => {
+                    let words = sub.argv.iter().skip(1);
+                    taken.extend(words.map(|word| word.static_prefix().to_vec()));
+                }
+                Some(_) | None => {}
+            }
+        }
+        Self {
+            survey,
+            resolved,
+            facts,
+            taken,
+        }
+    }
+
+    /// Where a path really leads.
+    pub(super) fn target<'p>(&'p self, path: &'p AbsolutePath) -> &'p AbsolutePath {
+        self.resolved.targets.get(path).unwrap_or(path)
+    }
+}
+
+/// One sub-command.
+pub(in crate::policy) struct View<'a> {
+    pub(super) scene: &'a Scene<'a>,
+    pub(super) sub: &'a SubCommand,
+    pub(super) lookup: &'a Lookup,
+    pub(super) accesses: &'a [Access],
+    pub(super) folder: Option<AbsolutePath>,
+    pub(super) reading: Reading<'static>,
+    pub(super) carried: Carried,
+    index: usize,
+}
+
+/// What a program without a lookup counts as: nothing that could be allowed.
+static UNKNOWN: Lookup = Lookup::Dynamic;
+
+impl<'a> View<'a> {
+    pub(in crate::policy) fn new(scene: &'a Scene<'a>, index: usize) -> Option<Self> {
+        let sub = scene.survey.script.subcommands.get(index)?;
+        let mut view = Self {
+            scene,
+            sub,
+            lookup: scene.resolved.lookups.get(index).unwrap_or(&UNKNOWN),
+            accesses: scene.survey.accesses.get(index).map_or(&[], Vec::as_slice),
+            folder: absolute(&sub.folder, scene.facts),
+            reading: knowledge::read(sub),
+            carried: knowledge::carried(sub),
+            index,
+        };
+        let plain: Vec<usize> = view
+            .reading
+            .loose
+            .iter()
+            .copied()
+            .filter(|at| sub.argv.get(*at).is_some_and(|word| view.is_plain(word)))
+            .collect();
+        view.reading.loose.retain(|at| !plain.contains(at));
+        view.carried.suspects.retain(|at| !plain.contains(at));
+        Some(view)
+    }
+
+    /// The program's name without its folder, as written.
+    pub(super) fn base_name(&self) -> Option<&'a [u8]> {
+        let name = self.sub.program()?;
+        Some(name.rsplit(|byte| *byte == b'/').next().unwrap_or(name))
+    }
+
+    /// The name under which a lookup in PATH finds the program: bare as written, or a path that says
+    /// the same.
+    pub(super) fn looked_up_name(&self) -> Option<&'a [u8]> {
+        const SYSTEM: [&[u8]; 5] = [
+            b"/usr/bin",
+            b"/bin",
+            b"/usr/sbin",
+            b"/sbin",
+            b"/usr/local/bin",
+        ];
+        let name = self.sub.program()?;
+        match name.iter().rposition(|byte| *byte == b'/') {
+            None => Some(name),
+            Some(slash) => {
+                let (folder, base) = name.split_at_checked(slash)?;
+                SYSTEM.contains(&folder).then(|| base.get(1..))?
+            }
+        }
+    }
+
+    /// The file, when allow rules by name may cover it, or `None` with the reason being its lookup.
+    pub(super) fn is_trusted(&self) -> bool {
+        match self.lookup {
+            Lookup::Builtin => true,
+            Lookup::File(file) => chain(file).all(|file| file.trust == Trust::Trusted),
+            Lookup::Nothing | Lookup::Function | Lookup::Dynamic | Lookup::Failed(_) => false,
+        }
+    }
+
+    /// Whether the line gives the program's name another meaning.
+    pub(super) fn is_taken(&self) -> bool {
+        self.sub.program().is_some_and(|name| {
+            self.scene
+                .taken
+                .iter()
+                .any(|taken| taken.as_slice() == name)
+        }) || self.base_name().is_some_and(|name| {
+            self.scene
+                .taken
+                .iter()
+                .any(|taken| taken.as_slice() == name)
+        })
+    }
+
+    /// Whether what stands in for the word is the output of programs that never print an option.
+    fn is_plain(&self, word: &Word) -> bool {
+        let substituted = word.pieces.iter().all(|piece| match piece {
+            Piece::Text(_) => true,
+            Piece::Dynamic { reason, .. } => *reason == Dynamic::CommandSubstitution,
+        });
+        let subs = &self.scene.survey.script.subcommands;
+        let mut inside = subs
+            .iter()
+            .enumerate()
+            .filter(|(index, sub)| {
+                *index != self.index
+                    && sub.context.substitution
+                    && sub.span.start >= word.span.start
+                    && sub.span.end <= word.span.end
+                    && sub.span != word.span
+            })
+            .peekable();
+        substituted
+            && inside.peek().is_some()
+            && inside.all(|(_, sub)| {
+                let reading = knowledge::read(sub);
+                reading.level().is_some_and(|level| level.plain_output)
+                    && reading.loose.is_empty()
+                    && !self
+                        .scene
+                        .taken
+                        .iter()
+                        .any(|name| sub.program() == Some(name))
+                    && sub.argv.iter().all(|word| word.as_static().is_some())
+                    && reading.seen.iter().all(|seen| {
+                        matches!(seen.effect(), Some(Effect::Harmless | Effect::Neutral))
+                    })
+                    && reading.operands.iter().all(|at| {
+                        sub.argv
+                            .get(*at)
+                            .is_some_and(|word| !word.static_prefix().starts_with(b"-"))
+                    })
+            })
+    }
+}
+
+/// The file and its interpreters.
+pub(super) fn chain(file: &Executable) -> impl Iterator<Item = &Executable> {
+    std::iter::successors(Some(file), |file| match &file.format {
+        crate::model::executable::Format::Script { interpreter, .. } => Some(interpreter),
+        crate::model::executable::Format::Elf | crate::model::executable::Format::Text => None,
+    })
+}

@@ -1,0 +1,383 @@
+//! Which further commands an argv starts.
+
+use super::grammar::{Carrier, CarrierKind, Effect, OperandKind, ValueKind};
+use super::reading::Reading;
+use super::text::Safety;
+use super::{Known, known, read};
+use crate::model::script::{Assignment, Dialect, SubCommand, Word};
+use crate::policy::words::{is_many, unknown_words, without_prefix};
+
+/// A command inside an argv.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Inner {
+    /// Words that are executed.
+    Argv {
+        argv: Vec<Word>,
+        assignments: Vec<Assignment>,
+        /// The folder it starts in, when the carrier changes it.
+        folder: Option<Word>,
+    },
+    /// Text that a shell reads.
+    Text {
+        text: Word,
+        /// The shells that may read it; where they differ the text is opaque.
+        dialects: &'static [Dialect],
+    },
+}
+
+/// What an argv carries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// Commands that can be seen.
+    pub(crate) inner: Vec<Inner>,
+    /// Something is started that no word of the argv tells, or a word that is not known.
+    pub(crate) unknown: Option<&'static str>,
+    /// Words that may start something; an allow rule covers them only by spelling them out.
+    pub(crate) suspects: Vec<usize>,
+    /// The inner argv starts at this word and may be covered by a rule of the runner that reaches
+    /// into it.
+    pub(crate) runner_at: Option<usize>,
+}
+
+impl Carried {
+    fn dynamic(&mut self, reason: &'static str) {
+        self.unknown.get_or_insert(reason);
+    }
+}
+
+const POSIX_OR_BASH: &[Dialect] = &[Dialect::Posix, Dialect::Bash];
+const BASH: &[Dialect] = &[Dialect::Bash];
+
+/// Looks into the argv of `sub`.
+pub(crate) fn carried(sub: &SubCommand) -> Carried {
+    let mut carried = Carried::default();
+    let Some(name) = sub.program() else {
+        return carried;
+    };
+    match known(name) {
+        Known::Program(_) => {}
+        Known::Unknown => return carried,
+        Known::Broken => {
+            carried.dynamic("what the program starts is not known");
+            return carried;
+        }
+    }
+    let reading = read(sub);
+    options(&reading, &mut carried);
+    for (index, safety) in reading.texts() {
+        match safety {
+            Safety::Harmless => {}
+            Safety::Unknown => carried.suspects.push(index),
+        }
+    }
+    variables(sub, &reading, &mut carried);
+    // An option that could appear and start something.
+    let starts = reading.level().is_some_and(|level| {
+        let executes = level
+            .options
+            .iter()
+            .any(|spec| spec.effect == Effect::Executes);
+        executes
+            || level
+                .carrier
+                .as_ref()
+                .is_some_and(|carrier| carrier.kind == CarrierKind::Find)
+    });
+    if starts {
+        carried.suspects.extend(&reading.loose);
+    }
+    if let Some(carrier) = reading.level().and_then(|level| level.carrier.as_ref()) {
+        let idle = carrier.unless.iter().any(|option| reading.has(option))
+            || !(carrier.only_with.is_empty()
+                || carrier.only_with.iter().any(|option| reading.has(option)));
+        if !idle {
+            carrier_argv(sub, &reading, carrier, &mut carried);
+        }
+    }
+    carried.suspects.sort_unstable();
+    carried.suspects.dedup();
+    carried
+}
+
+fn options(reading: &Reading<'_>, carried: &mut Carried) {
+    for seen in &reading.seen {
+        match (seen.kind(), &seen.value) {
+            (Some(ValueKind::Command | ValueKind::Shell), Some(value))
+                if value.as_static().is_none() =>
+            {
+                carried.dynamic("the program an option names is known only when it runs");
+            }
+            (Some(ValueKind::Command), Some(value)) => carried.inner.push(Inner::Argv {
+                argv: vec![value.clone(), unknown_words(value)],
+                assignments: Vec::new(),
+                folder: None,
+            }),
+            (Some(ValueKind::Shell), Some(value)) => carried.inner.push(Inner::Text {
+                text: value.clone(),
+                dialects: POSIX_OR_BASH,
+            }),
+            (Some(_) | None, _) => {
+                if seen.effect() == Some(Effect::Executes) {
+                    carried.suspects.push(seen.index);
+                }
+            }
+        }
+    }
+}
+
+/// Built-ins that evaluate names: a subscript holds arithmetic, and arithmetic holds substitutions.
+fn variables(sub: &SubCommand, reading: &Reading<'_>, carried: &mut Carried) {
+    if !reading.level().is_some_and(|level| level.reads_variables) {
+        return;
+    }
+    for (index, word) in sub.argv.iter().enumerate().skip(1) {
+        let runs = word.as_static().is_some_and(|text| {
+            text.contains(&b'[')
+                && (text.contains(&b'`') || text.windows(2).any(|pair| pair == b"$("))
+        });
+        if runs {
+            carried.suspects.push(index);
+        }
+    }
+    // A name that is not known could be one the shell obeys.
+    let named = reading.uses().into_iter().filter(|operand| {
+        operand.kind == Some(OperandKind::Variable)
+            && sub.argv.get(operand.index).is_some_and(|word| {
+                word.as_static().is_none() && !word.static_prefix().contains(&b'=')
+            })
+    });
+    carried.suspects.extend(named.map(|operand| operand.index));
+}
+
+fn carrier_argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carried: &mut Carried) {
+    let operands = &reading.operands;
+    match carrier.kind {
+        CarrierKind::Unknown => carried.dynamic("what the program starts stands in no argument"),
+        CarrierKind::Argv | CarrierKind::Runner => argv(sub, reading, carrier, carried),
+        CarrierKind::Applet => {
+            if let Some(index) = operands.first() {
+                push_argv(carried, rest(sub, *index), Vec::new(), None);
+            }
+        }
+        CarrierKind::Eval | CarrierKind::ShellOperands => {
+            let words: Vec<&Word> = operands
+                .iter()
+                .skip(carrier.skip)
+                .filter_map(|index| sub.argv.get(*index))
+                .collect();
+            text(&words, carrier.kind, carried);
+        }
+        CarrierKind::Find => find(sub, carried),
+        CarrierKind::Shell => shell(sub, reading, carried),
+    }
+}
+
+fn rest(sub: &SubCommand, from: usize) -> Vec<Word> {
+    sub.argv.get(from..).unwrap_or_default().to_vec()
+}
+
+/// A program word that may vanish or become several cannot be told from its operands.
+fn push_argv(
+    carried: &mut Carried,
+    argv: Vec<Word>,
+    assignments: Vec<Assignment>,
+    folder: Option<Word>,
+) {
+    if argv.first().is_some_and(|word| word.as_static().is_none()) {
+        carried.dynamic("the program it starts is known only when it runs");
+    }
+    carried.inner.push(Inner::Argv {
+        argv,
+        assignments,
+        folder,
+    });
+}
+
+fn argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carried: &mut Carried) {
+    let words: Vec<usize> = reading.operands.clone();
+    // A word before the inner program that may become several moves everything after it.
+    let moved = words
+        .iter()
+        .take(carrier.skip)
+        .chain(&reading.loose)
+        .filter(|index| words.get(carrier.skip).is_none_or(|start| *index <= start))
+        .filter_map(|index| sub.argv.get(*index))
+        .any(is_many);
+    if moved {
+        carried.dynamic("the program it starts is known only when it runs");
+    }
+    let mut operands = words.into_iter().skip(carrier.skip).peekable();
+    let mut assignments = Vec::new();
+    while carrier.assignments
+        && let Some(assignment) = operands
+            .peek()
+            .and_then(|index| sub.argv.get(*index))
+            .and_then(assignment)
+    {
+        assignments.push(assignment);
+        operands.next();
+    }
+    let folder = reading
+        .seen
+        .iter()
+        .filter(|seen| seen.kind() == Some(ValueKind::Folder))
+        .filter_map(|seen| seen.value.clone())
+        .next_back();
+    let Some(start) = operands.next() else {
+        if carrier.interactive {
+            carried.dynamic("it starts a shell that reads its input");
+        }
+        if !assignments.is_empty() {
+            carried.inner.push(Inner::Argv {
+                argv: Vec::new(),
+                assignments,
+                folder: None,
+            });
+        }
+        return;
+    };
+    let mut inner = rest(sub, start);
+    // `flock FILE -c TEXT`
+    if carrier.skip > 0 && inner.first().and_then(Word::as_static) == Some(b"-c") {
+        let words: Vec<&Word> = inner.iter().skip(1).collect();
+        return text(&words, CarrierKind::ShellOperands, carried);
+    }
+    if let (true, Some(last)) = (carrier.appends, sub.argv.last()) {
+        replaced(reading, &mut inner);
+        inner.push(unknown_words(last));
+    }
+    if carrier.kind == CarrierKind::Runner {
+        carried.runner_at = Some(start);
+    }
+    push_argv(carried, inner, assignments, folder);
+}
+
+/// `xargs -I {}` puts its input in place of the mark.
+fn replaced(reading: &Reading<'_>, inner: &mut [Word]) {
+    for seen in &reading.seen {
+        let mark = match seen.spelling.as_slice() {
+            b"-I" | b"--replace" | b"-i" => match seen.value.as_ref().map(Word::as_static) {
+                Some(Some(mark)) => mark.to_vec(),
+                Some(None) | None => b"{}".to_vec(),
+            },
+            _ => continue,
+        };
+        for word in inner.iter_mut() {
+            let hit = !mark.is_empty()
+                && word
+                    .as_static()
+                    .is_some_and(|text| text.windows(mark.len()).any(|window| window == mark));
+            if hit {
+                *word = unknown_words(word);
+            }
+        }
+    }
+}
+
+fn assignment(word: &Word) -> Option<Assignment> {
+    let known = word.static_prefix();
+    let equals = known.iter().position(|byte| *byte == b'=')?;
+    Some(Assignment {
+        name: known.get(..equals)?.to_vec(),
+        value: without_prefix(word, equals + 1),
+    })
+}
+
+/// The words of `eval` and of programs that hand their operands to a shell, joined by blanks.
+fn text(words: &[&Word], kind: CarrierKind, carried: &mut Carried) {
+    let Some(first) = words.first() else {
+        return;
+    };
+    let texts: Option<Vec<&[u8]>> = words.iter().map(|word| word.as_static()).collect();
+    match texts {
+        Some(texts) => carried.inner.push(Inner::Text {
+            text: Word::text(first.span, texts.join(&b' ')),
+            dialects: if kind == CarrierKind::Eval {
+                BASH
+            } else {
+                POSIX_OR_BASH
+            },
+        }),
+        None => carried.dynamic("the command line it reads is known only when it runs"),
+    }
+}
+
+/// `-exec`, `-execdir`, `-ok`, `-okdir` up to `;` or `+`.
+fn find(sub: &SubCommand, carried: &mut Carried) {
+    let mut words = sub.argv.iter().skip(1);
+    while let Some(word) = words.next() {
+        let starts = matches!(
+            word.as_static(),
+            Some(b"-exec" | b"-execdir" | b"-ok" | b"-okdir")
+        );
+        if !starts {
+            continue;
+        }
+        let mut inner: Vec<Word> = Vec::new();
+        for word in words.by_ref() {
+            match word.as_static() {
+                Some(b";") => break,
+                Some(b"+") if inner.last().and_then(Word::as_static) == Some(b"{}") => break,
+                Some(text) if text.windows(2).any(|pair| pair == b"{}") => {
+                    inner.push(found_file(word));
+                }
+                Some(_) | None => inner.push(word.clone()),
+            }
+        }
+        push_argv(carried, inner, Vec::new(), None);
+    }
+}
+
+/// The names find puts in place of `{}`: they start with the starting point and are never split.
+fn found_file(word: &Word) -> Word {
+    unknown_words(word)
+}
+
+/// A shell with `-c TEXT`, with a script file, or reading its input.
+fn shell(sub: &SubCommand, reading: &Reading<'_>, carried: &mut Carried) {
+    let idle = ["--version", "--help"]
+        .iter()
+        .any(|option| reading.has(option));
+    if idle {
+        return;
+    }
+    let name = sub.program().unwrap_or_default();
+    let base = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+    let (dialects, foreign): (&'static [Dialect], bool) = match base {
+        b"bash" | b"rbash" => (BASH, false),
+        b"sh" | b"dash" | b"ash" => (POSIX_OR_BASH, false),
+        _ => (POSIX_OR_BASH, true),
+    };
+    if foreign {
+        carried.dynamic("the text is for a shell whose grammar is not known here");
+    }
+    let first = reading
+        .operands
+        .first()
+        .and_then(|index| sub.argv.get(*index));
+    if !reading.loose.is_empty() {
+        carried.dynamic("what the shell reads is known only when it runs");
+    }
+    match (reading.has("-c"), first) {
+        (true, Some(text)) if text.as_static().is_some() => carried.inner.push(Inner::Text {
+            text: text.clone(),
+            dialects,
+        }),
+        (true, _) => carried.dynamic("the command line it reads is known only when it runs"),
+        (false, Some(script)) if !reading.has("-s") => {
+            let mut argv = reading
+                .operands
+                .first()
+                .map(|index| rest(sub, *index))
+                .unwrap_or_default();
+            if let (Some(first), Some(text)) = (argv.first_mut(), script.as_static())
+                && !text.contains(&b'/')
+            {
+                // The shell opens it in its folder before it looks in PATH.
+                *first = Word::text(script.span, [b"./", text].concat());
+            }
+            push_argv(carried, argv, Vec::new(), None);
+        }
+        (false, _) => carried.dynamic("the shell reads its commands from its input"),
+    }
+}

@@ -1,0 +1,69 @@
+//! What programs do with their arguments: data of `policies/programs/*.toml`, compiled in.
+//!
+//! A file is parsed when a line names one of its programs, so that a run pays for what it uses alone.
+
+mod carried;
+mod files;
+mod grammar;
+mod reading;
+mod text;
+
+use std::sync::OnceLock;
+
+use crate::model::script::{SubCommand, Word};
+
+pub(super) use carried::{Carried, Inner, carried};
+pub(super) use grammar::{CarrierKind, Effect, OperandKind, ValueKind};
+pub(super) use reading::Reading;
+
+pub use files::{ProgramFile, program_files};
+pub use grammar::Program;
+
+/// The programs of one file, `None` when the file is broken: its programs are then unknown carriers.
+type Parsed = OnceLock<Option<Vec<Program>>>;
+
+static PARSED: [Parsed; files::FILES.len()] = [const { OnceLock::new() }; files::FILES.len()];
+
+/// What is known of a program.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Known {
+    /// Its grammar.
+    Program(&'static Program),
+    /// Nothing: it is read by the conventions of GNU.
+    Unknown,
+    /// It should be known but its data cannot be read: whatever it is given, it may start anything.
+    Broken,
+}
+
+/// Looks a program up by the base name of the word that names it.
+pub(super) fn known(name: &[u8]) -> Known {
+    let base = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+    let found = files::FILES
+        .iter()
+        .zip(&PARSED)
+        .find(|(file, _)| file.names.iter().any(|known| known.as_bytes() == base));
+    let Some((file, parsed)) = found else {
+        return Known::Unknown;
+    };
+    let programs = parsed.get_or_init(|| grammar::parse(file.text).ok());
+    let program = programs.as_ref().and_then(|programs| {
+        programs
+            .iter()
+            .find(|program| program.names.iter().any(|known| known.as_bytes() == base))
+    });
+    program.map_or(Known::Broken, Known::Program)
+}
+
+/// Reads the arguments of a sub-command by what is known of its program.
+pub(super) fn read(sub: &SubCommand) -> Reading<'static> {
+    read_argv(&sub.argv)
+}
+
+/// The same for an argv alone.
+pub(super) fn read_argv(argv: &[Word]) -> Reading<'static> {
+    let program = match argv.first().and_then(Word::as_static).map(known) {
+        Some(Known::Program(program)) => Some(program),
+        Some(Known::Unknown | Known::Broken) | None => None,
+    };
+    Reading::new(program, argv)
+}

@@ -1,0 +1,103 @@
+//! The rule language: text in, judgement out. Pure: no files, environment, clock or process.
+//!
+//! ```text
+//! Source text --load--> Policy ─┐
+//! Script --survey--> Survey ────┼──judge──> Judgement
+//! Resolved, Facts ──────────────┘
+//! ```
+//!
+//! * `load` reads policy texts strictly: whatever it does not understand is an error with its place.
+//! * `survey` looks through carriers (`sh -c`, `env`, `xargs`, …) and lists what each sub-command
+//!   accesses.
+//! * `judge` gives the verdict; the strictest wins and the order of rules never matters.
+//!
+//! What programs do with their arguments is data: `policies/programs/*.toml`.
+#![forbid(unsafe_code)]
+
+mod date;
+mod error;
+mod examples;
+mod glob;
+mod judge;
+mod knowledge;
+mod lex;
+mod load;
+mod path_pattern;
+mod pattern;
+mod reader;
+mod rule;
+mod settings;
+mod suggest;
+mod survey;
+mod words;
+
+use crate::model::judgement::{Layer, RuleRef};
+use crate::model::script::{Dialect, Script, SyntaxError};
+
+pub use error::{Fault, PolicyError};
+pub use judge::judge;
+pub use knowledge::{Program, ProgramFile, program_files};
+pub use load::load;
+pub use settings::{Approvals, Headless, Settings};
+pub use survey::survey;
+
+/// The shell's parser, handed in so that this stage imports the model alone.
+pub type Parse = fn(&[u8], Dialect) -> Result<Script, SyntaxError>;
+
+/// One policy text and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its layer.
+    pub layer: Layer,
+    /// The file as people know it, for errors and explanations.
+    pub name: String,
+    /// The TOML text.
+    pub text: String,
+    /// Whether a person trusted exactly this text. Only a project text can be untrusted: its allow
+    /// rules then do not count, its ask and deny rules do.
+    pub trusted: bool,
+}
+
+/// All layers, checked and compiled.
+#[derive(Debug)]
+pub struct Policy {
+    rules: Vec<rule::Rule>,
+    settings: Settings,
+    read_only_defaults: bool,
+    disabled: Vec<String>,
+}
+
+impl Policy {
+    /// What the policy says beside its rules; where layers differ, the strictest.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Every rule with its verdict, in the order of layers and places; for `policy check`.
+    pub fn rules(&self) -> impl Iterator<Item = (&RuleRef, crate::model::verdict::Verdict)> {
+        self.rules
+            .iter()
+            .map(|rule| (&rule.reference, rule.verdict))
+    }
+
+    /// Whether the built-in read-only rules apply.
+    pub const fn read_only_defaults(&self) -> bool {
+        self.read_only_defaults
+    }
+
+    fn is_disabled(&self, id: &str) -> bool {
+        self.disabled.iter().any(|disabled| disabled == id)
+    }
+}
+
+/// The deny rules that judging alone cannot enforce: a program reaches the path or host by means no
+/// command line shows. A run under a sandbox that does not guard them has to be refused. Rules that
+/// say `advisory = true` are not among them.
+pub fn unenforceable(policy: &Policy) -> Vec<RuleRef> {
+    policy
+        .rules
+        .iter()
+        .filter(|rule| rule.needs_sandbox())
+        .map(|rule| rule.reference.clone())
+        .collect()
+}

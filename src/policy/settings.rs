@@ -1,0 +1,282 @@
+//! What a policy says beside its rules. Where layers differ, the strictest holds.
+
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+use super::reader::{Reader, key_span};
+use crate::model::judgement::Layer;
+use crate::model::mode::Mode;
+use crate::model::profile::{Network, ProfileName};
+
+/// The longest an attached question may wait; longer is a slip of the unit.
+const LONGEST_TIMEOUT: u64 = 7 * 24 * 3600;
+
+/// What happens when somebody has to be asked and nobody is attached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Headless {
+    /// The command is refused.
+    #[default]
+    Refuse,
+    /// The question waits.
+    Wait,
+}
+
+impl std::str::FromStr for Headless {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "refuse" => Ok(Self::Refuse),
+            "wait" => Ok(Self::Wait),
+            other => Err(format!(
+                "`{}` is not a headless setting; settings are refuse, wait",
+                crate::model::text::Escaped::from(other)
+            )),
+        }
+    }
+}
+
+/// How questions are asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approvals {
+    /// How long an attached approver has, in wall-clock time.
+    pub timeout: Duration,
+    /// An external approver: program and arguments.
+    pub command: Option<Vec<String>>,
+    /// Nobody attached.
+    pub headless: Headless,
+}
+
+/// The settings of all layers together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The mode a run has when it names none, and the widest it may name.
+    pub mode: Mode,
+    /// The profile.
+    pub profile: ProfileName,
+    /// The network.
+    pub network: Network,
+    /// The user to run as when started as root.
+    pub user: Option<String>,
+    /// Whether a run may not stay uid 0.
+    pub forbid_root: bool,
+    /// Folders a workspace has to lie in: it must lie in one folder of every list. `~` is the home.
+    pub within: Vec<Vec<String>>,
+    /// Questions.
+    pub approvals: Approvals,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            profile: ProfileName::default(),
+            network: Network::default(),
+            user: None,
+            forbid_root: false,
+            within: Vec::new(),
+            approvals: Approvals {
+                timeout: Duration::from_secs(600),
+                command: None,
+                headless: Headless::default(),
+            },
+        }
+    }
+}
+
+/// The settings of one layer: what it leaves out it does not decide.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    mode: Option<Mode>,
+    profile: Option<ProfileName>,
+    network: Option<Network>,
+    user: Option<String>,
+    forbid_root: bool,
+    within: Option<Vec<String>>,
+    timeout: Option<Duration>,
+    command: Option<Vec<String>>,
+    headless: Option<Headless>,
+}
+
+impl Given {
+    /// Reads `mode`, `[workspace]`, `[sandbox]` and `[approvals]`.
+    pub(super) fn read(reader: &mut Reader<'_>, document: &DeTable<'_>, layer: Layer) -> Self {
+        let mut given = Self {
+            mode: reader.parsed(document, "mode").map(|mode| mode.value),
+            ..Self::default()
+        };
+        if let Some(table) = reader.table(document, "workspace") {
+            reader.keys(table, &["within"], &[], "in [workspace]");
+            given.within = given_within(reader, table);
+        }
+        if let Some(table) = reader.table(document, "sandbox") {
+            let known = ["profile", "network", "user", "forbid_root"];
+            reader.keys(table, &known, &["gate"], "in [sandbox]");
+            given.profile = reader.parsed(table, "profile").map(|profile| profile.value);
+            given.network = reader.parsed(table, "network").map(|network| network.value);
+            given.user = reader.string(table, "user").and_then(|user| {
+                if user.value.is_empty() {
+                    reader.fault(user.span, "`user` is empty", "name a user of this machine");
+                    return None;
+                }
+                Some(user.value)
+            });
+            if let Some(forbid) = reader.boolean(table, "forbid_root") {
+                given.forbid_root = forbid.value;
+                if layer != Layer::Managed {
+                    reader.fault(
+                        key_span(table, "forbid_root", &forbid.span),
+                        "`forbid_root` is for the managed policy alone",
+                        "put it into a file of /etc/tipstaff/policy.d/",
+                    );
+                }
+            }
+        }
+        if let Some(table) = reader.table(document, "approvals") {
+            given.approvals(reader, table);
+        }
+        given
+    }
+
+    fn approvals(&mut self, reader: &mut Reader<'_>, table: &DeTable<'_>) {
+        let later = ["wait", "budget", "unattended", "frozen", "on_flag"];
+        reader.keys(
+            table,
+            &["timeout", "headless", "command"],
+            &later,
+            "in [approvals]",
+        );
+        if let Some(seconds) = reader.number(table, "timeout") {
+            if (1..=LONGEST_TIMEOUT).contains(&seconds.value) {
+                self.timeout = Some(Duration::from_secs(seconds.value));
+            } else {
+                reader.fault(
+                    seconds.span,
+                    "`timeout` is out of range",
+                    "it is a number of seconds from 1 to 604800",
+                );
+            }
+        }
+        self.headless = reader
+            .parsed(table, "headless")
+            .map(|headless| headless.value);
+        if table.contains_key("command") {
+            let words = reader.strings(table, "command");
+            match words.first() {
+                Some(program) if program.value.starts_with('/') => {
+                    self.command = Some(words.into_iter().map(|word| word.value).collect());
+                }
+                Some(program) => reader.fault(
+                    program.span.clone(),
+                    "the approver's program has to be an absolute path",
+                    "a name would be looked up in a PATH that the caller chose",
+                ),
+                None => reader.fault(
+                    key_span(table, "command", &(0..0)),
+                    "`command` names no program",
+                    "write the program and its arguments as a list of strings",
+                ),
+            }
+        }
+    }
+
+    /// Adds this layer to the layers before it.
+    pub(super) fn apply(self, settings: &mut Settings, decided: &mut Decided) {
+        strictest(&mut settings.mode, self.mode, &mut decided.mode, looseness);
+        strictest(
+            &mut settings.profile,
+            self.profile,
+            &mut decided.profile,
+            |profile| match profile {
+                ProfileName::ReadOnly => 0,
+                ProfileName::Workspace => 1,
+            },
+        );
+        strictest(
+            &mut settings.network,
+            self.network,
+            &mut decided.network,
+            |network| match network {
+                Network::Off => 0,
+                Network::Loopback => 1,
+                Network::Full => 2,
+            },
+        );
+        strictest(
+            &mut settings.approvals.headless,
+            self.headless,
+            &mut decided.headless,
+            |headless| match headless {
+                Headless::Refuse => 0,
+                Headless::Wait => 1,
+            },
+        );
+        strictest(
+            &mut settings.approvals.timeout,
+            self.timeout,
+            &mut decided.timeout,
+            Duration::as_secs,
+        );
+        settings.forbid_root |= self.forbid_root;
+        settings.within.extend(self.within);
+        // Who runs and who answers is no matter of strictness: the outer layer decides.
+        settings.user = settings.user.take().or(self.user);
+        settings.approvals.command = settings.approvals.command.take().or(self.command);
+    }
+}
+
+/// Which settings a layer has decided already, so that a default never counts as a layer's word.
+#[derive(Debug, Default)]
+pub(super) struct Decided {
+    mode: bool,
+    profile: bool,
+    network: bool,
+    headless: bool,
+    timeout: bool,
+}
+
+fn strictest<T: Copy, N: Ord>(
+    setting: &mut T,
+    given: Option<T>,
+    decided: &mut bool,
+    looseness: impl Fn(&T) -> N,
+) {
+    let Some(given) = given else { return };
+    if !*decided || looseness(&given) < looseness(setting) {
+        *setting = given;
+    }
+    *decided = true;
+}
+
+/// How much a mode lets through without a person.
+const fn looseness(mode: &Mode) -> u8 {
+    match mode {
+        Mode::Plan => 0,
+        Mode::DontAsk => 1,
+        Mode::Autopilot => 2,
+        Mode::Default => 3,
+        Mode::Audit => 4,
+        Mode::AcceptEdits => 5,
+        Mode::Review => 6,
+        Mode::Bypass => 7,
+    }
+}
+
+fn given_within(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<Vec<String>> {
+    let folders = reader.strings(table, "within");
+    for folder in &folders {
+        let absolute =
+            folder.value.starts_with('/') || folder.value == "~" || folder.value.starts_with("~/");
+        if !absolute || folder.value.split('/').any(|part| part == "..") {
+            reader.fault(
+                folder.span.clone(),
+                "`within` needs absolute folders",
+                "write `/srv/work` or `~/work`, without `..`",
+            );
+        }
+    }
+    table
+        .contains_key("within")
+        .then(|| folders.into_iter().map(|folder| folder.value).collect())
+}

@@ -1,0 +1,165 @@
+//! Variables whose value the run itself fixes: `~`, `$HOME`, `$PWD`.
+
+use super::absolute;
+use crate::model::access::Facts;
+use crate::model::script::{Dynamic, Folder, Piece, Script, SubCommand, Word};
+
+/// Puts the home and the folder in place of `~`, `$HOME` and `$PWD`, unless the line might change them.
+pub(super) fn fill(script: &mut Script, facts: &Facts) {
+    if !script.opaque.is_empty() {
+        return;
+    }
+    let home = facts
+        .home
+        .as_ref()
+        .filter(|_| !may_change(script, b"HOME"))
+        .map(|home| home.as_bytes().to_vec());
+    let folder_is_kept = !may_change(script, b"PWD");
+    let mut folder_used = false;
+    for sub in &mut script.subcommands {
+        let folder = Some(&sub.folder)
+            .filter(|_| folder_is_kept)
+            .and_then(|folder| absolute(folder, facts))
+            .map(|folder| folder.as_bytes().to_vec());
+        let constants = Constants {
+            home: home.as_deref(),
+            folder: folder.as_deref(),
+        };
+        let SubCommand {
+            argv,
+            assignments,
+            redirections,
+            ..
+        } = sub;
+        let words = argv
+            .iter_mut()
+            .chain(
+                assignments
+                    .iter_mut()
+                    .map(|assignment| &mut assignment.value),
+            )
+            .chain(
+                redirections
+                    .iter_mut()
+                    .map(|redirection| &mut redirection.target),
+            );
+        for word in words {
+            folder_used |= constants.put(word);
+        }
+    }
+    // The shell may call the folder by another path than ours, so its own `$PWD` has to be used.
+    if folder_used {
+        script.single = false;
+    }
+    for values in script.loops.iter_mut().map(|each| &mut each.values) {
+        let constants = Constants {
+            home: home.as_deref(),
+            folder: None,
+        };
+        for word in values {
+            constants.put(word);
+        }
+    }
+}
+
+/// Whether a text inside this line sees the home and the folder that the line itself sees.
+pub(super) fn are_kept(script: &Script) -> bool {
+    script.opaque.is_empty() && !may_change(script, b"HOME") && !may_change(script, b"PWD")
+}
+
+struct Constants<'a> {
+    home: Option<&'a [u8]>,
+    folder: Option<&'a [u8]>,
+}
+
+impl Constants<'_> {
+    /// True if the folder was put in.
+    fn put(&self, word: &mut Word) -> bool {
+        let mut folder_used = false;
+        let mut pieces: Vec<Piece> = Vec::with_capacity(word.pieces.len());
+        for piece in word.pieces.drain(..) {
+            let value = match &piece {
+                Piece::Dynamic {
+                    reason: reason @ (Dynamic::Parameter | Dynamic::Tilde),
+                    name: Some(name),
+                    quoted,
+                } => {
+                    let value = match name.as_slice() {
+                        b"HOME" => self.home,
+                        b"PWD" => self.folder,
+                        _ => None,
+                    };
+                    // An unquoted value is split and matched; one without such bytes stays itself.
+                    value.filter(|value| {
+                        *quoted || *reason == Dynamic::Tilde || value.iter().all(is_plain)
+                    })
+                }
+                Piece::Dynamic { .. } | Piece::Text(_) => None,
+            };
+            folder_used |= value.is_some() && value == self.folder;
+            let piece = value.map_or(piece, |value| Piece::Text(value.to_vec()));
+            match (pieces.last_mut(), piece) {
+                (Some(Piece::Text(before)), Piece::Text(text)) => before.extend(text),
+                (_, piece) => pieces.push(piece),
+            }
+        }
+        word.pieces = pieces;
+        folder_used
+    }
+}
+
+const fn is_plain(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b',' | b'@')
+}
+
+/// Whether some command of the line could give the variable another value.
+fn may_change(script: &Script, name: &[u8]) -> bool {
+    script.subcommands.iter().any(|sub| {
+        let assigned = sub
+            .assignments
+            .iter()
+            .any(|assignment| assignment.name == name);
+        let naming = sub.program().is_none_or(names_variables) && !sub.argv.is_empty();
+        let named = naming
+            && sub.argv.iter().any(|word| {
+                let known = word.static_prefix();
+                let rest = known.strip_prefix(name);
+                let plain = rest.is_some_and(|rest| {
+                    rest.first()
+                        .is_none_or(|byte| matches!(byte, b'=' | b'+' | b'['))
+                });
+                plain || word.as_static().is_none()
+            });
+        assigned || named
+    }) || (name == b"PWD"
+        && script
+            .subcommands
+            .iter()
+            .any(|sub| sub.folder == Folder::Unknown))
+}
+
+/// Built-ins that give values to variables named in their arguments, or run text that does.
+fn names_variables(program: &[u8]) -> bool {
+    matches!(
+        program,
+        b"read"
+            | b"export"
+            | b"declare"
+            | b"typeset"
+            | b"local"
+            | b"readonly"
+            | b"unset"
+            | b"mapfile"
+            | b"readarray"
+            | b"getopts"
+            | b"let"
+            | b"wait"
+            | b"printf"
+            | b"eval"
+            | b"source"
+            | b"."
+            | b"builtin"
+            | b"command"
+            | b"trap"
+    )
+}

@@ -1,0 +1,196 @@
+//! A judged line: what `run`, `check` and `explain` share, by the very same code.
+
+use crate::model::access::Survey;
+use crate::model::executable::{Lookup, LookupError};
+use crate::model::judgement::Judgement;
+use crate::model::request::Command;
+use crate::model::script::{Dialect, Folder, Opaque, ReadBy, Script, Span, SubCommand, SyntaxError, Word};
+use crate::plan::{self, Plan, Setting};
+use crate::policy;
+use crate::resolve::{Held, Pinned};
+use crate::shell;
+use crate::sys::fail;
+
+use super::error::Error;
+use super::ground::Ground;
+
+/// Where bash is looked for: system folders only, never the PATH of the run.
+const SHELLS: [&[u8]; 3] = [b"/bin/bash", b"/usr/bin/bash", b"/usr/local/bin/bash"];
+
+/// One line, judged.
+#[derive(Debug)]
+pub struct Call {
+    /// The line; an argv is shown quoted.
+    pub line: Vec<u8>,
+    pub survey: Survey,
+    pub pinned: Pinned,
+    pub judgement: Judgement,
+    shell: Option<Held>,
+}
+
+/// The first three stages and the policy: shell, survey, resolve, judge.
+pub fn judge(command: &Command, ground: &Ground) -> Result<Call, Error> {
+    let (line, script) = read(command)?;
+    fail::point("line-parsed");
+    let survey = policy::survey(script, &ground.facts, shell::parse);
+    let pinned = ground.resolver.pin(&survey)?;
+    fail::point("programs-pinned");
+    let judgement = policy::judge(&ground.policy, &survey, &pinned.resolved, &ground.facts);
+    fail::point("line-judged");
+    Ok(Call { line, survey, pinned, judgement, shell: None })
+}
+
+/// The text of a command and its script. What is no script is opaque as a whole.
+fn read(command: &Command) -> Result<(Vec<u8>, Script), Error> {
+    match command {
+        Command::Line(line) => {
+            if line.iter().all(u8::is_ascii_whitespace) {
+                return Err(Error::Empty);
+            }
+            if line.contains(&0) {
+                return Err(Error::usage("the line holds a NUL byte, which no program can be given"));
+            }
+            let script = shell::parse(line, Dialect::Bash).unwrap_or_else(|error| unread(line, &error));
+            Ok((line.clone(), script))
+        }
+        Command::Argv(argv) => {
+            if argv.first().is_none_or(Vec::is_empty) {
+                return Err(Error::Empty);
+            }
+            if argv.iter().any(|word| word.contains(&0)) {
+                return Err(Error::usage("an argument holds a NUL byte, which no program can be given"));
+            }
+            Ok(spelled(argv))
+        }
+    }
+}
+
+/// A script that says only that nothing is known of the line.
+fn unread(line: &[u8], error: &SyntaxError) -> Script {
+    let (start, reason) = match error {
+        SyntaxError::Syntax { at, reason } => (*at, *reason),
+        SyntaxError::Limit(limit) => (0, *limit),
+    };
+    Script {
+        opaque: vec![Opaque { span: Span { start, end: line.len() }, reason }],
+        ..Script::default()
+    }
+}
+
+/// The script of an argv, and its text as a shell would have to be given it.
+fn spelled(argv: &[Vec<u8>]) -> (Vec<u8>, Script) {
+    let mut line = Vec::new();
+    let mut words = Vec::new();
+    for word in argv {
+        if !line.is_empty() {
+            line.push(b' ');
+        }
+        let start = line.len();
+        line.extend(quoted(word));
+        words.push(Word::text(Span { start, end: line.len() }, word.clone()));
+    }
+    let subcommand = SubCommand {
+        span: Span { start: 0, end: line.len() },
+        context: Default::default(),
+        folder: Folder::Start,
+        argv: words,
+        assignments: Vec::new(),
+        redirections: Vec::new(),
+        carrier: None,
+    };
+    let script = Script {
+        subcommands: vec![subcommand],
+        single: true,
+        read_by: ReadBy::Nobody,
+        ..Script::default()
+    };
+    (line, script)
+}
+
+/// `word` in single quotes unless it is plain; works for bytes that are no text.
+fn quoted(word: &[u8]) -> Vec<u8> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(byte);
+    if !word.is_empty() && word.iter().all(plain) {
+        return word.to_vec();
+    }
+    let mut text = vec![b'\''];
+    for byte in word {
+        match byte {
+            b'\'' => text.extend(b"'\\''"),
+            byte => text.push(*byte),
+        }
+    }
+    text.push(b'\'');
+    text
+}
+
+impl Call {
+    /// The one program of the line cannot be started at all: there is nothing to ask about.
+    pub fn unstartable(&self) -> Option<&LookupError> {
+        match self.pinned.resolved.lookups.as_slice() {
+            [Lookup::Failed(error)] if self.survey.script.single => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Stage 4: what will run.
+    pub fn plan(&mut self, ground: &Ground) -> Result<Plan, Error> {
+        let shell = shell(ground)?;
+        let setting = Setting {
+            environment: ground.fixed.environment.clone(),
+            cwd: ground.cwd.clone(),
+            profile: ground.profile.clone(),
+            identity: ground.identity.clone(),
+            shell: shell.executable.clone(),
+        };
+        self.shell = Some(shell);
+        let plan = plan::plan(&self.line, &self.survey, &self.pinned.resolved, setting);
+        fail::point("plan-made");
+        Ok(plan)
+    }
+
+    /// The held file that `plan` executes.
+    pub fn target(&self, plan: &Plan) -> Option<&Held> {
+        match plan.start {
+            plan::Start::Binary { subcommand } | plan::Start::Script { subcommand } => {
+                self.pinned.held(subcommand)
+            }
+            plan::Start::Shell => self.shell.as_ref(),
+        }
+    }
+
+    /// Every held file but the target's own.
+    pub fn held(&self) -> impl Iterator<Item = &Held> {
+        (0..self.survey.script.subcommands.len()).filter_map(|index| self.pinned.held(index))
+    }
+
+    /// What is no longer the same as when it was judged, in words.
+    pub fn changes(&self, ground: &Ground) -> Vec<String> {
+        let mut changes: Vec<String> = self
+            .pinned
+            .changes(&ground.resolver, &self.survey)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        if let Some(shell) = &self.shell {
+            let again = ground.resolver.find(shell.executable.path.as_bytes(), &Folder::Start);
+            match again {
+                Ok(again) if again.executable == shell.executable => {}
+                Ok(_) => changes.push(format!("`{}` changed", shell.executable.path)),
+                Err(error) => changes.push(error.to_string()),
+            }
+        }
+        changes
+    }
+}
+
+fn shell(ground: &Ground) -> Result<Held, Error> {
+    let mut last = None;
+    for path in SHELLS {
+        match ground.resolver.find(path, &Folder::Start) {
+            Ok(held) => return Ok(held),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(Error::NoShell(last.map(|error| error.to_string()).unwrap_or_default()))
+}

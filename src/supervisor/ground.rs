@@ -1,0 +1,195 @@
+//! What a run stands on before its line is read: policy, identity, workspace, environment, profile.
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode as FileMode;
+use nix::unistd::{Uid, User, geteuid};
+
+use crate::layers;
+use crate::model::access::Facts;
+use crate::model::mode::Mode;
+use crate::model::path::AbsolutePath;
+use crate::model::profile::{Identity, Profile};
+use crate::model::request::Request;
+use crate::policy::{self, Policy, Source};
+use crate::resolve::environment::{Account, Fixed, Fixing, fix};
+use crate::resolve::workspace::{Forbidden, Standing, Workspace, current_folder};
+use crate::resolve::{self, Resolver};
+use crate::sandbox::profiles;
+use crate::approval;
+
+use super::error::Error;
+use super::identity::identity;
+use super::{Choice, Supervisor};
+
+/// The ground of one run.
+#[derive(Debug)]
+pub struct Ground {
+    pub sources: Vec<Source>,
+    pub policy: Policy,
+    pub mode: Mode,
+    pub identity: Identity,
+    pub workspace: Workspace,
+    pub cwd: AbsolutePath,
+    cwd_folder: OwnedFd,
+    pub fixed: Fixed,
+    pub profile: Profile,
+    pub facts: Facts,
+    pub resolver: Resolver,
+}
+
+impl Supervisor {
+    /// Loads the policy in force for `workspace`.
+    pub(super) fn policy(&self, workspace: &AbsolutePath) -> Result<(Vec<Source>, Policy), Error> {
+        let places = layers::Places::discover(&self.environment, workspace);
+        let sources = match &self.choice {
+            Choice::Layers => layers::gather(&places, None)?,
+            Choice::File(file) => layers::gather(&places, Some(file))?,
+            Choice::Text(source) => {
+                let mut sources = layers::managed(&places)?;
+                sources.push(source.clone());
+                sources
+            }
+        };
+        let policy = policy::load(&sources)?;
+        Ok((sources, policy))
+    }
+
+    /// Opens the folder and workspace of a request.
+    pub(super) fn workspace(&self, request: &Request) -> Result<(AbsolutePath, Workspace), Error> {
+        let cwd = match &request.cwd {
+            Some(cwd) => cwd.clone(),
+            None => current_folder()?,
+        };
+        let forbidden = Forbidden::new(self.environment.home(), self.house.own());
+        let workspace = Workspace::open(request.workspace.as_ref(), &cwd, &forbidden)?;
+        Ok((resolve::real(&cwd), workspace))
+    }
+
+    /// Everything about a request but its line. `temporary` names the run's private folder, once it is
+    /// known who it will belong to.
+    pub(super) fn ground(
+        &self,
+        request: &Request,
+        temporary: impl FnOnce(&Identity) -> Result<AbsolutePath, Error>,
+    ) -> Result<Ground, Error> {
+        let (cwd, workspace) = self.workspace(request)?;
+        let (sources, policy) = self.policy(&workspace.root)?;
+        let settings = policy.settings();
+        let who = identity(
+            request.user.as_deref(),
+            &self.environment,
+            settings.user.as_deref(),
+            settings.forbid_root,
+        )?;
+        let temporary = temporary(&who)?;
+        let account = account(&who);
+        let fixed = fix(
+            &request.environment,
+            &Fixing { temporary: &temporary, account: account.as_ref(), keep: &[] },
+        );
+        let uid = uid_of(&who);
+        // The stricter of the mode asked for and the policy's stands; `policy` says which is stricter.
+        let mode = request.mode.unwrap_or(settings.mode);
+        let name = approval::profile_for(mode, request.profile.unwrap_or(settings.profile));
+        let profile = profiles::fill(
+            name,
+            request.network.unwrap_or(settings.network),
+            &profiles::Facts {
+                workspace: &workspace.root,
+                temporary: &temporary,
+                environment: &fixed.environment,
+                uid,
+            },
+        )
+        .map_err(crate::sandbox::SandboxError::from)?;
+        // Trust looks at what any profile could write, not only at this one (DESIGN §3).
+        let mut roots = profile.write.clone();
+        roots.push(workspace.root.clone());
+        let facts = Facts {
+            workspace: workspace.root.clone(),
+            cwd: cwd.clone(),
+            home: fixed.environment.home(),
+            own: self.house.own(),
+            today: today(),
+        };
+        let resolver = Resolver::new(&fixed.environment, &cwd, &roots, uid);
+        let cwd_folder = open_folder(&cwd)?;
+        Ok(Ground {
+            sources,
+            policy,
+            mode,
+            identity: who,
+            workspace,
+            cwd,
+            cwd_folder,
+            fixed,
+            profile,
+            facts,
+            resolver,
+        })
+    }
+}
+
+impl Ground {
+    /// The folder the command starts in.
+    pub fn cwd_folder(&self) -> BorrowedFd<'_> {
+        self.cwd_folder.as_fd()
+    }
+
+    /// What has become of the workspace and the folder since they were opened, in words; `None` when
+    /// both stand where they stood.
+    pub fn moved(&self) -> Option<String> {
+        match self.workspace.still_there() {
+            Standing::Here => {}
+            Standing::Moved(to) => return Some(format!("the workspace was renamed to `{to}`")),
+            Standing::Replaced => {
+                return Some(format!("another folder stands at `{}`", self.workspace.root));
+            }
+            Standing::Gone => {
+                return Some(format!("the workspace `{}` was deleted", self.workspace.root));
+            }
+        }
+        let same = nix::sys::stat::fstat(&self.cwd_folder).ok().zip(nix::sys::stat::stat(self.cwd.as_path()).ok());
+        match same {
+            Some((held, there)) if (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino) => None,
+            Some(_) | None => Some(format!("the folder `{}` was moved or replaced", self.cwd)),
+        }
+    }
+}
+
+/// The uid the command runs as.
+pub fn uid_of(identity: &Identity) -> u32 {
+    match identity {
+        Identity::Unchanged => geteuid().as_raw(),
+        Identity::User { uid, .. } => *uid,
+        Identity::RootWithoutCapabilities => 0,
+    }
+}
+
+/// The account whose home and name the environment gets; `None` where the caller's own stay.
+fn account(identity: &Identity) -> Option<Account> {
+    let Identity::User { uid, name, .. } = identity else { return None };
+    let user = User::from_uid(Uid::from_raw(*uid)).ok().flatten()?;
+    Some(Account {
+        name: name.clone().into_bytes(),
+        home: AbsolutePath::new(&user.dir).ok()?,
+        shell: AbsolutePath::new(&user.shell).ok()?,
+    })
+}
+
+fn open_folder(path: &AbsolutePath) -> Result<OwnedFd, Error> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    open(path.as_path(), flags, FileMode::empty()).map_err(|_| {
+        Error::Workspace(resolve::workspace::WorkspaceError::FolderMissing(path.clone()))
+    })
+}
+
+fn today() -> i64 {
+    let seconds = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    i64::try_from(seconds / 86_400).unwrap_or(i64::MAX)
+}
+
