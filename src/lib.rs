@@ -4,6 +4,7 @@ pub mod approval;
 pub mod audit;
 pub mod cli;
 pub mod launch;
+pub mod layers;
 pub mod model;
 pub mod plan;
 pub mod policy;

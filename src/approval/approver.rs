@@ -144,9 +144,7 @@ impl Nobody {
             Self::NoTerminal | Self::TerminalUnusable | Self::Background => {
                 "run it in the foreground of a terminal, name an approver with `--approver COMMAND` or `[approvals] command`, or add an allow rule to the policy"
             }
-            Self::NotGiven => {
-                "give the supervisor an approver, or add an allow rule to the policy"
-            }
+            Self::NotGiven => "give the supervisor an approver, or add an allow rule to the policy",
         }
     }
 }

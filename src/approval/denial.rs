@@ -14,7 +14,8 @@ pub struct Denial {
     reason: Reason,
     by: Option<Who>,
     note: Option<Note>,
-    failure: Option<ApproverError>,
+    // Boxed: a denial is returned by value, and most have none.
+    failure: Option<Box<ApproverError>>,
 }
 
 impl Denial {
@@ -28,16 +29,16 @@ impl Denial {
         }
     }
 
-    pub(super) const fn nobody(nobody: Nobody) -> Self {
+    pub(super) fn nobody(nobody: Nobody) -> Self {
         Self::failed(ApproverError::Nobody(nobody))
     }
 
-    pub(super) const fn failed(failure: ApproverError) -> Self {
+    pub(super) fn failed(failure: ApproverError) -> Self {
         Self {
             reason: failure.reason(),
             by: None,
             note: None,
-            failure: Some(failure),
+            failure: Some(Box::new(failure)),
         }
     }
 
@@ -66,8 +67,8 @@ impl Denial {
     }
 
     /// How asking failed.
-    pub const fn failure(&self) -> Option<&ApproverError> {
-        self.failure.as_ref()
+    pub fn failure(&self) -> Option<&ApproverError> {
+        self.failure.as_deref()
     }
 
     /// What the caller is told, in fixed wording: the first line says what happened and why, the second
@@ -107,7 +108,7 @@ impl Denial {
             Reason::Timeout => {
                 "Nobody decided, so it is denied. Do not work around it; ask again when somebody is there."
             }
-            Reason::NoApprover => match self.failure {
+            Reason::NoApprover => match self.failure() {
                 Some(ApproverError::Nobody(nobody)) => nobody.help(),
                 Some(_) | None => Nobody::NotGiven.help(),
             },

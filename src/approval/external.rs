@@ -97,8 +97,8 @@ impl External {
     }
 
     fn parse(&self, said: &[u8], question: &Question) -> Result<Answer, ApproverError> {
-        let text = std::str::from_utf8(said)
-            .map_err(|_| self.malformed("the answer is not UTF-8"))?;
+        let text =
+            std::str::from_utf8(said).map_err(|_| self.malformed("the answer is not UTF-8"))?;
         let reply: Reply =
             serde_json::from_str(text).map_err(|error| self.malformed(&error.to_string()))?;
         if !question.object.is_named(&reply.object) {
@@ -237,7 +237,8 @@ struct Talk {
 
 impl Talk {
     fn new(child: &mut Child, asked: Vec<u8>) -> io::Result<Self> {
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let fds = [
             stdin.as_ref().map(AsFd::as_fd),
             stdout.as_ref().map(AsFd::as_fd),
@@ -258,9 +259,18 @@ impl Talk {
     }
 
     fn fds(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
-        let stdin = self.stdin.as_ref().map(|fd| (fd.as_fd(), PollFlags::POLLOUT));
-        let stdout = self.stdout.as_ref().map(|fd| (fd.as_fd(), PollFlags::POLLIN));
-        let stderr = self.stderr.as_ref().map(|fd| (fd.as_fd(), PollFlags::POLLIN));
+        let stdin = self
+            .stdin
+            .as_ref()
+            .map(|fd| (fd.as_fd(), PollFlags::POLLOUT));
+        let stdout = self
+            .stdout
+            .as_ref()
+            .map(|fd| (fd.as_fd(), PollFlags::POLLIN));
+        let stderr = self
+            .stderr
+            .as_ref()
+            .map(|fd| (fd.as_fd(), PollFlags::POLLIN));
         [stdin, stdout, stderr].into_iter().flatten().collect()
     }
 
@@ -287,7 +297,8 @@ impl Talk {
         let most = Note::MOST;
         if self.complaint.len() > most {
             // The end says most: error messages stand last.
-            self.complaint.drain(..self.complaint.len().saturating_sub(most));
+            self.complaint
+                .drain(..self.complaint.len().saturating_sub(most));
         }
         Ok(())
     }

@@ -52,7 +52,17 @@ mod tests {
             Key::Deny(Note::new("use trash instead"))
         );
         for typed in [
-            b"Y".as_slice(), b"yes", b"yy", b"y y", b"y n", b"any y", b"no", b"a", b"\x1by", b"y\x1b[A", b"\xd1\x83",
+            b"Y".as_slice(),
+            b"yes",
+            b"yy",
+            b"y y",
+            b"y n",
+            b"any y",
+            b"no",
+            b"a",
+            b"\x1by",
+            b"y\x1b[A",
+            b"\xd1\x83",
         ] {
             assert_eq!(read_key(typed), Key::Unknown(typed.to_vec()));
         }

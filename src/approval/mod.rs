@@ -22,9 +22,7 @@ mod terminal;
 mod wait;
 mod words;
 
-pub use approver::{
-    Answer, Approver, ApproverError, Choice, Known, Nobody, Note, Through, Who,
-};
+pub use approver::{Answer, Approver, ApproverError, Choice, Known, Nobody, Note, Through, Who};
 pub use callback::Callback;
 pub use decide::{
     Attached, Decision, Forced, Inputs, Policy, Sandbox, Strictures, before_sandbox, decide,

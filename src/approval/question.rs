@@ -184,16 +184,23 @@ impl Question {
             start: match plan.start {
                 Start::Binary { .. } => show(b"executed itself, without a shell"),
                 Start::Script { .. } => show(b"executed itself, by its interpreter"),
-                Start::Shell => show(
-                    format!("read by {}", plan.executable.real).as_bytes(),
-                ),
+                Start::Shell => show(format!("read by {}", plan.executable.real).as_bytes()),
             },
             cwd: show(plan.cwd.as_bytes()),
             profile: plan.profile.name.word(),
-            writes: plan.profile.write.iter().map(|path| show(path.as_bytes())).collect(),
+            writes: plan
+                .profile
+                .write
+                .iter()
+                .map(|path| show(path.as_bytes()))
+                .collect(),
             network: plan.profile.network.word(),
             identity: show(identity(&plan.identity, told.uid).as_bytes()),
-            environment: plan.environment.iter().map(|(name, _)| show(name)).collect(),
+            environment: plan
+                .environment
+                .iter()
+                .map(|(name, _)| show(name))
+                .collect(),
             why: told.why,
             forced: told.forced,
             // A line nothing was found in is as unknown as one that hides something.
@@ -203,10 +210,20 @@ impl Question {
             },
             parts,
             level: told.level,
-            proof: told.proof.iter().map(|line| show(line.as_bytes())).collect(),
+            proof: told
+                .proof
+                .iter()
+                .map(|line| show(line.as_bytes()))
+                .collect(),
             claim: told.claim.map(|claim| show(claim.as_bytes())),
-            ids: ids(told.ids).map(|(name, id)| (name, show(id.as_bytes()))).collect(),
-            changes: told.changes.iter().map(|change| show(change.as_bytes())).collect(),
+            ids: ids(told.ids)
+                .map(|(name, id)| (name, show(id.as_bytes())))
+                .collect(),
+            changes: told
+                .changes
+                .iter()
+                .map(|change| show(change.as_bytes()))
+                .collect(),
             time: told.time,
         }
     }
@@ -274,7 +291,13 @@ fn part(told: &Told<'_>, index: usize, subcommand: &SubCommand, scrub: Scrub<'_>
     };
     let judged = told.judgement.subcommands.get(index).unwrap_or(&unjudged);
     let program = subcommand.program();
-    let (risk, authority) = risk::classify(program, lookup, judged, told.workspace);
+    let (risk, authority) = risk::classify(
+        program,
+        lookup,
+        judged,
+        told.workspace,
+        told.plan.profile.network,
+    );
     Part {
         command: Shown::subcommand(subcommand, scrub),
         folder: match &subcommand.folder {
@@ -380,7 +403,8 @@ fn identity(identity: &Identity, uid: u32) -> String {
         Identity::Unchanged => format!("uid {uid}, without capabilities"),
         Identity::User { uid, name, .. } => format!("{name} (uid {uid}), without capabilities"),
         Identity::RootWithoutCapabilities => {
-            "uid 0 (root), without capabilities; `--user NAME` would run it as somebody else".to_owned()
+            "uid 0 (root), without capabilities; `--user NAME` would run it as somebody else"
+                .to_owned()
         }
     }
 }

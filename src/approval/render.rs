@@ -7,7 +7,7 @@ use crate::model::judgement::Reason;
 use crate::model::verdict::Verdict;
 
 use super::question::{File, Part, Question};
-use super::risk::Severity;
+use super::risk::{Risk, Severity};
 
 /// Whether colours are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,10 @@ pub enum Detail {
 }
 
 /// The column in which values stand.
-const LABEL: usize = 11;
+const LABEL: usize = 13;
+
+/// The column in which further lines go on, outside of fields.
+const HANG: usize = 7;
 
 /// Draws `question` for a terminal of `width` columns. Each line ends in `\n`.
 pub fn render(question: &Question, detail: Detail, width: usize, paint: Paint) -> String {
@@ -95,7 +98,7 @@ pub fn render(question: &Question, detail: Detail, width: usize, paint: Paint) -
         page.field(name, &format!("{id} (says the caller)"));
     }
     if let Some(claim) = &question.claim {
-        page.field("claim", &format!("\"{claim}\""));
+        page.quote("claim", claim.as_str());
         page.field("", "the caller's own words; nobody checked them");
     }
     if detail == Detail::Full {
@@ -118,17 +121,21 @@ fn head(page: &mut Page, question: &Question) {
     );
     page.blank();
     for change in &question.changes {
-        page.styled(Style::Bad, 2, &format!("CHANGED since it was approved: {change}"));
+        page.styled(
+            Style::Bad,
+            2,
+            &format!("CHANGED since it was approved: {change}"),
+        );
     }
     for (index, line) in question.line.iter().enumerate() {
-        page.field(if index == 0 { "line" } else { "" }, &format!("| {line}"));
+        page.quote(if index == 0 { "line" } else { "" }, line.as_str());
     }
     page.field("asked for", why(question.why));
     if question.forced {
         page.field("", "no mode or grant can answer this one");
     }
     page.label("severity");
-    page.styled_rest(style, question.severity.word());
+    page.lines(question.severity.word(), "", "", style);
     page.blank();
 }
 
@@ -140,9 +147,18 @@ fn subcommand(page: &mut Page, number: usize, part: &Part, detail: Detail) {
         Verdict::Deny => Style::Bad,
     };
     let rule = part.rule.as_ref().map_or(String::new(), |rule| {
-        let place = rule.place.as_ref().map_or(String::new(), |place| format!(" at {place}"));
-        let why = rule.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
-        format!("; {} rule `{}` ({}){place}{why}", rule.layer, rule.text, rule.id)
+        let place = rule
+            .place
+            .as_ref()
+            .map_or(String::new(), |place| format!(" at {place}"));
+        let why = rule
+            .why
+            .as_ref()
+            .map_or(String::new(), |why| format!(": {why}"));
+        format!(
+            "; {} rule `{}` ({}){place}{why}",
+            rule.layer, rule.text, rule.id
+        )
     });
     page.styled(
         style,
@@ -151,8 +167,15 @@ fn subcommand(page: &mut Page, number: usize, part: &Part, detail: Detail) {
     );
     for file in &part.files {
         page.at(5, &shown_file(file, detail));
+        if detail == Detail::Full {
+            page.at(5, &file.digest);
+        }
         if file.mutable {
-            page.styled(Style::Warn, 5, "MUTABLE: the run itself can change this file");
+            page.styled(
+                Style::Warn,
+                5,
+                "MUTABLE: the run itself can change this file",
+            );
         }
     }
     if let Some(program) = &part.program {
@@ -168,18 +191,24 @@ fn subcommand(page: &mut Page, number: usize, part: &Part, detail: Detail) {
         page.at(5, &format!("started by {carrier}."));
     }
     if part.runs_workspace_code {
-        page.styled(Style::Warn, 5, "runs code that lies in the workspace, whatever it says");
+        page.styled(
+            Style::Warn,
+            5,
+            "runs code that lies in the workspace, whatever it says",
+        );
     }
-    page.styled(
-        Style::Faint,
-        5,
-        &format!(
-            "risk {}, reaches {}, severity {}",
-            part.risk.word(),
-            part.authority.word(),
-            part.severity.word()
-        ),
-    );
+    let stakes = match part.risk {
+        Risk::Unknown => "what it does is not known, only the sandbox limits it".to_owned(),
+        Risk::Read | Risk::Write | Risk::Privileged | Risk::Forbidden => {
+            format!(
+                "risk {}, reaches {}",
+                part.risk.word(),
+                part.authority.word()
+            )
+        }
+    };
+    let severity = part.severity.word();
+    page.styled(Style::Faint, 5, &format!("{stakes}; severity {severity}"));
     if detail == Detail::Full
         && let Some(remedy) = &part.remedy
     {
@@ -188,19 +217,21 @@ fn subcommand(page: &mut Page, number: usize, part: &Part, detail: Detail) {
 }
 
 fn shown_file(file: &File, detail: Detail) -> String {
-    let digest = match detail {
-        Detail::Brief => file.short.as_str(),
-        Detail::Full => file.digest.as_str(),
-    };
     let found = file
         .found_as
         .as_ref()
         .map_or(String::new(), |found| format!(" (found as {found})"));
-    format!("{}{found} {digest}, {}", file.path, file.trust)
+    let short = match detail {
+        Detail::Brief => format!(" {}", file.short),
+        // It follows in full on a line of its own.
+        Detail::Full => String::new(),
+    };
+    format!("{}{found}{short}, {}", file.path, file.trust)
 }
 
 fn full(page: &mut Page, question: &Question) {
-    page.field("object", &question.object.digest().to_string());
+    page.field("object", "one exact call; its digest is");
+    page.at(5, &question.object.digest().to_string());
     page.field("started", question.start.as_str());
     page.field("may write", &join(&question.writes));
     page.field("variables", &join(&question.environment));
@@ -268,72 +299,72 @@ impl Page {
     fn label(&mut self, label: &str) {
         self.out.push_str("  ");
         self.out.push_str(self.paint.code(Style::Faint));
-        self.out.push_str(&format!("{label:<width$}", width = LABEL - 2));
+        self.out
+            .push_str(&format!("{label:<width$}", width = LABEL - 2));
         self.out.push_str(self.paint.code(Style::Off));
     }
 
     fn field(&mut self, label: &str, text: &str) {
         self.label(label);
-        let text = wrap(text, self.width, LABEL, LABEL);
-        self.out.push_str(&text);
-        self.out.push('\n');
+        self.lines(text, "", &" ".repeat(LABEL), Style::Off);
     }
 
-    fn styled_rest(&mut self, style: Style, text: &str) {
-        self.out.push_str(self.paint.code(style));
-        self.out.push_str(text);
-        self.out.push_str(self.paint.code(Style::Off));
-        self.out.push('\n');
+    /// Words of others, which may be any: each line of them is marked, so that none can pose as ours.
+    fn quote(&mut self, label: &str, text: &str) {
+        self.label(label);
+        self.lines(text, "| ", &format!("{}+ ", " ".repeat(LABEL)), Style::Off);
     }
 
     fn at(&mut self, column: usize, text: &str) {
-        self.out.push_str(&" ".repeat(column));
-        let text = wrap(text, self.width, column, column.saturating_add(2));
-        self.out.push_str(&text);
-        self.out.push('\n');
+        self.styled(Style::Off, column, text);
     }
 
+    /// What goes on in a further line stands further in than anything that starts one.
     fn styled(&mut self, style: Style, column: usize, text: &str) {
-        self.out.push_str(self.paint.code(style));
-        self.at(column, text);
-        // The newline goes last, so that a colour never runs into the next line.
-        if self.out.ends_with('\n') {
-            self.out.pop();
+        self.lines(text, &" ".repeat(column), &" ".repeat(HANG), style);
+    }
+
+    /// Writes `text` after `first`, what does not fit after `further`. Each line on its own is in
+    /// colour, so that none runs into what follows.
+    fn lines(&mut self, text: &str, first: &str, further: &str, style: Style) {
+        let (on, off) = match style {
+            Style::Off => ("", ""),
+            Style::Strong | Style::Good | Style::Warn | Style::Bad | Style::Faint => {
+                (self.paint.code(style), self.paint.code(Style::Off))
+            }
+        };
+        let mut lead = first;
+        for line in wrap(text, self.width.saturating_sub(further.len())) {
+            for piece in [lead, on, line, off, "\n"] {
+                self.out.push_str(piece);
+            }
+            lead = further;
         }
-        self.out.push_str(self.paint.code(Style::Off));
-        self.out.push('\n');
     }
 }
 
-/// Breaks `text` into lines that fit `width`, the first starting at column `first`, the others indented
-/// by `hang`. Breaks at a blank where one stands in the second half of the line, else anywhere.
-/// Characters outside ASCII count double: too early a break is harmless, too late a one hides.
-fn wrap(text: &str, width: usize, first: usize, hang: usize) -> String {
-    let room = |indent: usize| width.saturating_sub(indent.saturating_add(1)).max(16);
-    let mut out = String::with_capacity(text.len());
+/// Breaks `text` into lines of less than `columns`: at a blank where one stands in the second half of
+/// the line, else anywhere. Characters outside ASCII count double: too early a break is harmless, too
+/// late a one hides.
+pub(super) fn wrap(text: &str, columns: usize) -> Vec<&str> {
+    let room = columns.saturating_sub(1).max(16);
+    let mut lines = Vec::new();
     let mut rest = text;
-    let mut left = room(first);
-    loop {
-        let Some(cut) = overflow(rest, left) else {
-            out.push_str(rest);
-            return out;
-        };
+    while let Some(cut) = overflow(rest, room) {
         let (head, tail) = rest.split_at(cut);
         let at_blank = head.rfind(' ').filter(|at| *at > cut / 2);
         let (line, next) = match at_blank {
             Some(at) => {
-                let (line, _) = head.split_at(at);
-                let (_, next) = rest.split_at(at.saturating_add(1));
-                (line, next)
+                let (line, blank) = rest.split_at(at);
+                (line, blank.strip_prefix(' ').unwrap_or(blank))
             }
             None => (head, tail),
         };
-        out.push_str(line);
-        out.push('\n');
-        out.push_str(&" ".repeat(hang));
+        lines.push(line);
         rest = next;
-        left = room(hang);
     }
+    lines.push(rest);
+    lines
 }
 
 /// Byte offset of the first character that does not fit into `columns`.
@@ -345,6 +376,4 @@ fn overflow(text: &str, columns: usize) -> Option<usize> {
             used > columns
         })
         .map(|(at, _)| at)
-        // A line of one overwide character still has to move on.
-        .filter(|at| *at > 0)
 }

@@ -13,6 +13,7 @@ use crate::model::access::Access;
 use crate::model::executable::Lookup;
 use crate::model::judgement::{Reason, SubJudgement};
 use crate::model::path::AbsolutePath;
+use crate::model::profile::Network;
 use crate::model::verdict::Verdict;
 
 /// What a sub-command does.
@@ -102,12 +103,14 @@ pub const fn severity(risk: Risk, authority: Authority) -> Severity {
     }
 }
 
-/// Classifies one sub-command named `program`, seen from `workspace`.
+/// Classifies one sub-command named `program`, seen from `workspace`, that runs with `network`. An
+/// unknown program reaches as far as its sandbox lets it.
 pub fn classify(
     program: Option<&[u8]>,
     lookup: Option<&Lookup>,
     judged: &SubJudgement,
     workspace: &AbsolutePath,
+    network: Network,
 ) -> (Risk, Authority) {
     let privileged = program.is_some_and(is_privileged);
     let writes = judged
@@ -130,7 +133,15 @@ pub fn classify(
     } else {
         Risk::Read
     };
-    (risk, authority(privileged, judged, workspace))
+    let unbound = risk == Risk::Unknown && network != Network::Off;
+    let authority = match authority(privileged, judged, workspace) {
+        Authority::Workspace | Authority::Outside if unbound => Authority::Network,
+        found @ (Authority::Workspace
+        | Authority::Outside
+        | Authority::Network
+        | Authority::Escalation) => found,
+    };
+    (risk, authority)
 }
 
 fn authority(privileged: bool, judged: &SubJudgement, workspace: &AbsolutePath) -> Authority {
@@ -203,9 +214,36 @@ pub fn is_privileged(program: &[u8]) -> bool {
 
 /// Programs known to run code that lies in the workspace: allowing them allows that code.
 const RUNNERS: [&[u8]; 31] = [
-    b"make", b"gmake", b"ninja", b"cmake", b"meson", b"npm", b"npx", b"yarn", b"pnpm", b"bun",
-    b"deno", b"cargo", b"pytest", b"tox", b"nox", b"pip", b"poetry", b"uv", b"go", b"gradle",
-    b"gradlew", b"mvn", b"ant", b"rake", b"bundle", b"composer", b"mix", b"sbt", b"bazel", b"just",
+    b"make",
+    b"gmake",
+    b"ninja",
+    b"cmake",
+    b"meson",
+    b"npm",
+    b"npx",
+    b"yarn",
+    b"pnpm",
+    b"bun",
+    b"deno",
+    b"cargo",
+    b"pytest",
+    b"tox",
+    b"nox",
+    b"pip",
+    b"poetry",
+    b"uv",
+    b"go",
+    b"gradle",
+    b"gradlew",
+    b"mvn",
+    b"ant",
+    b"rake",
+    b"bundle",
+    b"composer",
+    b"mix",
+    b"sbt",
+    b"bazel",
+    b"just",
     b"pre-commit",
 ];
 
@@ -219,4 +257,76 @@ fn base_name(program: &[u8]) -> &[u8] {
         .rsplit(|byte| *byte == b'/')
         .next()
         .unwrap_or(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Authority, Risk, Severity, classify, severity};
+    use crate::approval::sample::{judged, path};
+    use crate::model::access::{Access, PathAccess, Source};
+    use crate::model::executable::Lookup;
+    use crate::model::judgement::{AccessJudgement, Reason, SubJudgement};
+    use crate::model::profile::Network;
+    use crate::model::script::{Span, Word};
+    use crate::model::verdict::Verdict;
+
+    fn classified(program: &str, judged: &SubJudgement, network: Network) -> (Risk, Authority) {
+        let program = Some(program.as_bytes());
+        classify(
+            program,
+            Some(&Lookup::Dynamic),
+            judged,
+            &path("/ws"),
+            network,
+        )
+    }
+
+    #[test]
+    fn what_is_not_known_is_high() {
+        let unmatched = judged(Verdict::Ask, Reason::Unmatched);
+        let (risk, authority) = classified("rm", &unmatched, Network::Off);
+        assert_eq!((risk, authority), (Risk::Unknown, Authority::Workspace));
+        assert_eq!(severity(risk, authority), Severity::High);
+        assert_eq!(
+            classified("rm", &unmatched, Network::Loopback),
+            (Risk::Unknown, Authority::Network)
+        );
+        assert_eq!(
+            classified("/sbin/mount", &unmatched, Network::Full),
+            (Risk::Privileged, Authority::Escalation)
+        );
+        let denied = judged(Verdict::Deny, Reason::RuleDeny);
+        assert_eq!(
+            classified("sudo", &denied, Network::Off),
+            (Risk::Forbidden, Authority::Escalation)
+        );
+    }
+
+    #[test]
+    fn a_known_reader_is_as_grave_as_its_redirections() {
+        let mut reads = judged(Verdict::Ask, Reason::Unmatched);
+        reads.accesses = judged(Verdict::Allow, Reason::ReadOnlyDefault).accesses;
+        let (risk, authority) = classified("cat", &reads, Network::Full);
+        assert_eq!((risk, authority), (Risk::Read, Authority::Workspace));
+        assert_eq!(severity(risk, authority), Severity::Low);
+        for (target, expected) in [
+            (Some(path("/ws/out")), Severity::Medium),
+            (Some(path("/etc/out")), Severity::High),
+            (None, Severity::High),
+        ] {
+            let mut writes = reads.clone();
+            writes.accesses.push(AccessJudgement {
+                access: Access::Write(PathAccess {
+                    written: Word::text(Span::default(), "out"),
+                    path: target,
+                    source: Source::Redirection,
+                }),
+                verdict: Verdict::Ask,
+                reason: Reason::Unmatched,
+                rule: None,
+            });
+            let (risk, authority) = classified("cat", &writes, Network::Off);
+            assert_eq!(severity(risk, authority), expected);
+        }
+    }
 }

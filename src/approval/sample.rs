@@ -152,7 +152,9 @@ pub(super) fn question_of(line: &[u8], claim: Option<&str>, changes: &[String]) 
             why: Reason::RuleAsk,
             forced: true,
             level: Level::L1,
-            proof: &["no_new_privs, no capabilities, 27 system calls refused, Landlock ABI 7".to_owned()],
+            proof: &[
+                "no_new_privs, no capabilities, 27 system calls refused, Landlock ABI 7".to_owned(),
+            ],
             uid: 1000,
             claim,
             ids: &Ids {

@@ -26,7 +26,7 @@ use crate::sys::tty;
 use super::approver::{Answer, Approver, ApproverError, Choice, Known, Nobody, Through, Who};
 use super::keys::{Key, read_key};
 use super::question::Question;
-use super::render::{Detail, Paint, render, spoken};
+use super::render::{Detail, Paint, render, spoken, wrap};
 use super::wait::{Wait, Woken};
 
 /// The controlling terminal of the process (tty(4)).
@@ -34,6 +34,7 @@ use super::wait::{Wait, Woken};
 pub struct Terminal {
     path: PathBuf,
     paint: Paint,
+    quiet: Duration,
     in_foreground: fn(BorrowedFd<'_>) -> Result<bool, Errno>,
 }
 
@@ -47,16 +48,18 @@ impl Terminal {
         Self {
             path: PathBuf::from("/dev/tty"),
             paint,
+            quiet: QUIET,
             in_foreground,
         }
     }
 
     /// A pty that controls nothing, for tests.
     #[cfg(test)]
-    pub(super) fn for_tests(path: PathBuf) -> Self {
+    pub(super) fn for_tests(path: PathBuf, quiet: Duration) -> Self {
         Self {
             path,
             paint: Paint::Plain,
+            quiet,
             in_foreground: |_| Ok(true),
         }
     }
@@ -94,7 +97,7 @@ fn in_foreground(tty: BorrowedFd<'_>) -> Result<bool, Errno> {
 impl Approver for Terminal {
     fn ask(&self, question: &Question, wait: &Wait<'_>) -> Result<Answer, ApproverError> {
         let tty = self.open().map_err(ApproverError::Nobody)?;
-        let mut screen = Screen::new(tty, &self.path, self.paint, wait)?;
+        let mut screen = Screen::new(tty, self, wait)?;
         let answer = screen.converse(question);
         screen.farewell(&answer);
         answer
@@ -104,8 +107,7 @@ impl Approver for Terminal {
 /// The terminal during one question. Its modes are given back when dropped.
 struct Screen<'a> {
     tty: File,
-    path: &'a Path,
-    paint: Paint,
+    terminal: &'a Terminal,
     wait: &'a Wait<'a>,
     found: Termios,
 }
@@ -119,17 +121,11 @@ impl Drop for Screen<'_> {
 }
 
 impl<'a> Screen<'a> {
-    fn new(
-        tty: File,
-        path: &'a Path,
-        paint: Paint,
-        wait: &'a Wait<'a>,
-    ) -> Result<Self, ApproverError> {
-        let found = tcgetattr(&tty).map_err(|errno| terminal(path, errno.into()))?;
+    fn new(tty: File, terminal: &'a Terminal, wait: &'a Wait<'a>) -> Result<Self, ApproverError> {
+        let found = tcgetattr(&tty).map_err(|errno| failed(&terminal.path, errno.into()))?;
         Ok(Self {
             tty,
-            path,
-            paint,
+            terminal,
             wait,
             found,
         })
@@ -155,9 +151,7 @@ impl<'a> Screen<'a> {
                 }
                 Key::Unknown(typed) => {
                     let typed = Escaped(&typed);
-                    self.write(&format!(
-                        "  `{typed}` is no answer; nothing was decided.\n"
-                    ))?;
+                    self.write(&format!("  `{typed}` is no answer; nothing was decided.\n"))?;
                     continue;
                 }
             };
@@ -170,16 +164,22 @@ impl<'a> Screen<'a> {
     }
 
     fn draw(&mut self, question: &Question, detail: Detail) -> Result<(), ApproverError> {
-        let text = render(question, detail, self.width(), self.paint);
+        let text = render(question, detail, self.width(), self.terminal.paint);
         self.write(&text)
     }
 
     fn prompt(&mut self, question: &Question) -> Result<(), ApproverError> {
-        let text = format!(
-            "\n  y once   n [note] deny   v view   x stop   (then Enter; {} left)\n{}> ",
-            spoken(self.wait.left()),
-            question.object
+        let keys = format!(
+            "y once   n [note] deny   v view   x stop   (then Enter; {} left)",
+            spoken(self.wait.left())
         );
+        let mut text = String::from("\n");
+        for line in wrap(&keys, self.width().saturating_sub(2)) {
+            text.push_str("  ");
+            text.push_str(line.trim());
+            text.push('\n');
+        }
+        text.push_str(&format!("{}> ", question.object));
         self.write(&text)
     }
 
@@ -214,7 +214,7 @@ impl<'a> Screen<'a> {
         self.modes(&keys)?;
         loop {
             self.forget()?;
-            match self.poll(PollFlags::POLLIN, Instant::now() + QUIET)? {
+            match self.poll(PollFlags::POLLIN, Instant::now() + self.terminal.quiet)? {
                 Woken::Ready(_) => {}
                 Woken::Elapsed => break,
             }
@@ -230,7 +230,11 @@ impl<'a> Screen<'a> {
             .output_flags
             .insert(OutputFlags::OPOST | OutputFlags::ONLCR);
         lines.local_flags.insert(
-            LocalFlags::ICANON | LocalFlags::ECHO | LocalFlags::ECHOE | LocalFlags::ECHOK | LocalFlags::ECHOCTL,
+            LocalFlags::ICANON
+                | LocalFlags::ECHO
+                | LocalFlags::ECHOE
+                | LocalFlags::ECHOK
+                | LocalFlags::ECHOCTL,
         );
         self.modes(&lines)?;
         self.forget()
@@ -296,7 +300,7 @@ impl<'a> Screen<'a> {
     }
 
     fn failed(&self, source: io::Error) -> ApproverError {
-        terminal(self.path, source)
+        failed(&self.terminal.path, source)
     }
 }
 
@@ -305,7 +309,7 @@ fn gone(events: PollFlags) -> bool {
     events.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL)
 }
 
-fn terminal(path: &Path, source: io::Error) -> ApproverError {
+fn failed(path: &Path, source: io::Error) -> ApproverError {
     ApproverError::Terminal {
         path: path.to_path_buf(),
         source,

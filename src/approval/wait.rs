@@ -83,7 +83,10 @@ impl Wait<'_> {
                 }
             };
             let events = |fd: &PollFd<'_>| fd.revents().unwrap_or(PollFlags::POLLERR);
-            let fired = fds.iter().zip(&self.cancel).find(|(fd, _)| !events(fd).is_empty());
+            let fired = fds
+                .iter()
+                .zip(&self.cancel)
+                .find(|(fd, _)| !events(fd).is_empty());
             if let Some((_, (_, cause))) = fired {
                 return Err(ApproverError::Cancelled(*cause));
             }

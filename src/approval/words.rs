@@ -5,9 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::model::script::{
-    Assignment, Piece, Redirection, RedirectionKind, SubCommand, Word,
-};
+use crate::model::script::{Assignment, Piece, Redirection, RedirectionKind, SubCommand, Word};
 use crate::model::text::Escaped;
 
 /// Takes secrets out of bytes before they are shown.

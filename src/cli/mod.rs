@@ -1,6 +1,6 @@
 //! The command line: reads options, calls the supervisor, and is one of the few places that print.
 
-mod args;
+pub mod args;
 mod check;
 mod doctor;
 mod explain;
@@ -8,6 +8,7 @@ mod output;
 mod policy;
 mod records;
 mod run;
+mod setup;
 
 use std::process::ExitCode;
 

@@ -4,10 +4,9 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use crate::approval::external::External;
-use crate::approval::terminal::Terminal;
+use crate::approval::{External, Paint, Terminal};
 use crate::model::request::{Ids, Request};
-use crate::supervisor::{Builder, Report};
+use crate::supervisor::{Builder, Error, Report};
 
 use super::args::{Common, RunOptions, ShOptions};
 use super::{FAILURE, output, setup};
@@ -34,10 +33,9 @@ pub fn run(options: RunOptions) -> u8 {
         call: ids.call,
     };
     let builder = match approver {
-        Some(words) => match shell_words::split(&words) {
-            Ok(argv) if !argv.is_empty() => setup::builder(&common).approver(External::new(argv)),
-            Ok(_) => return fail("--approver is empty; name a command"),
-            Err(error) => return fail(&format!("--approver cannot be split into words: {error}")),
+        Some(words) => match external(&words) {
+            Ok(external) => setup::builder(&common).approver(external),
+            Err(message) => return fail(&message),
         },
         None => attach_terminal(setup::builder(&common)),
     };
@@ -54,17 +52,28 @@ pub fn sh(options: ShOptions) -> u8 {
     finish(attach_terminal(setup::builder(&common)), request, false, None)
 }
 
+/// The approver command of `--approver`.
+fn external(words: &str) -> Result<External, String> {
+    let argv = shell_words::split(words)
+        .map_err(|error| format!("--approver cannot be split into words: {error}"))?;
+    External::new(argv, setup::environment()).map_err(|error| format!("--approver: {error}"))
+}
+
 /// The policy's own approver command goes first; the supervisor falls back to what is attached here.
 fn attach_terminal(builder: Builder) -> Builder {
-    builder.fallback_approver(Terminal::new())
+    let variable = |name: &str| std::env::var_os(name);
+    builder.terminal(Terminal::new(Paint::choose(
+        variable("NO_COLOR").as_deref(),
+        variable("TERM").as_deref(),
+    )))
 }
 
 fn finish(builder: Builder, request: Request, json: bool, status: Option<File>) -> u8 {
-    let result = builder.build().and_then(|supervisor| supervisor.run(request));
+    let result: Result<Report, Error> = builder.build().and_then(|supervisor| supervisor.run(request));
     match result {
         Ok(report) => {
             if let Some(message) = report.message() {
-                output::say(&message);
+                output::say(message);
             }
             tell(&report, json, status);
             report.outcome.exit_code()

@@ -70,6 +70,9 @@ pub enum SandboxError {
     /// The child ended before it was parked or proved.
     #[error("the parked child ended before it was proved")]
     Gone,
+    /// The command's own terminal cannot be handed over.
+    #[error("cannot pass the command its terminal")]
+    Terminal(#[source] std::io::Error),
     /// There is no place for the file that proves the file rules.
     #[error(
         "no folder outside the sandbox takes a test file, so the file rules cannot be proved; make `/tmp` or TMPDIR writable, or choose a smaller workspace"
@@ -86,6 +89,11 @@ pub enum SandboxError {
 }
 
 impl SandboxError {
+    /// The command's terminal cannot be copied.
+    pub const fn terminal(source: std::io::Error) -> Self {
+        Self::Terminal(source)
+    }
+
     pub(super) fn prepare(call: &'static str) -> impl Fn(Errno) -> Self {
         move |source| Self::Prepare { call, source }
     }

@@ -1,7 +1,9 @@
 //! A child that is ours until it is handed on: dropped, it is killed and reaped.
 
+use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -10,11 +12,23 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, read, write};
 
-use crate::sys::child::{Forked, Message};
+use crate::sys::child::{self, Child, Forked, Message};
 use crate::sys::process;
 
 /// How long a child may take for a step that has no reason to wait.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Process ids of the children that are held in this process, which are their sessions too.
+static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// The sessions of every child that is held in this process now, parked or running.
+pub fn live() -> BTreeSet<i32> {
+    locked().clone()
+}
+
+fn locked() -> MutexGuard<'static, BTreeSet<i32>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A confined child and the line to it. It stays on the thread that forked it: its death signal and its
 /// tracing hang on that thread. prctl(2) PR_SET_PDEATHSIG, ptrace(2)
@@ -27,13 +41,18 @@ pub struct HeldChild {
 }
 
 impl HeldChild {
-    pub(super) fn new(forked: Forked, control: OwnedFd) -> Self {
-        Self {
+    /// Forks it. Nobody sees it before it is listed as live, so that no other run of this process takes
+    /// it for an orphan.
+    pub(super) fn fork(child: &Child<'_>, control: OwnedFd) -> Result<Self, Errno> {
+        let mut live = locked();
+        let forked = child::fork(child)?;
+        live.insert(forked.pid.as_raw());
+        Ok(Self {
             forked,
             control,
             ended: false,
             _thread: PhantomData,
-        }
+        })
     }
 
     /// Its number.
@@ -79,6 +98,7 @@ impl HeldChild {
 
 impl Drop for HeldChild {
     fn drop(&mut self) {
+        locked().remove(&self.forked.pid.as_raw());
         if self.ended {
             return;
         }
@@ -90,8 +110,7 @@ impl Drop for HeldChild {
     }
 }
 
-/// Whether `status` tells of an end.
-pub fn has_ended(status: nix::sys::wait::WaitStatus) -> bool {
+fn has_ended(status: nix::sys::wait::WaitStatus) -> bool {
     use nix::sys::wait::WaitStatus;
     matches!(status, WaitStatus::Exited(..) | WaitStatus::Signaled(..))
 }

@@ -11,13 +11,17 @@ mod error;
 pub mod filter;
 mod held;
 mod park;
+mod probe;
 pub mod profiles;
 mod proof;
+#[cfg(test)]
+pub(crate) mod sample;
 mod temporary;
 
 pub use blueprint::Opened;
 pub use error::SandboxError;
-pub use held::{HeldChild, has_ended};
+pub use held::{HeldChild, live};
 pub use park::{Order, Parked, Parts, StdioFd, park};
+pub use probe::{Layer, Probe, probe};
 pub use proof::{Fact, Proof, Witness};
 pub use temporary::Temporary;

@@ -201,7 +201,7 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
     })
 }
 
-fn own_network(network: Network) -> bool {
+pub(super) fn own_network(network: Network) -> bool {
     match network {
         Network::Loopback => true,
         Network::Off | Network::Full => false,
@@ -245,7 +245,7 @@ pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
             groups,
         }),
     };
-    let forked = sys::child::fork(&Child {
+    let child = Child {
         control: theirs.as_fd(),
         folder: recipe.folder,
         stdio: recipe.stdio,
@@ -259,10 +259,10 @@ pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
         target: recipe.target,
         argv: recipe.argv,
         envp: recipe.envp,
-    })
-    .map_err(SandboxError::prepare("clone"))?;
+    };
+    let child = HeldChild::fork(&child, ours).map_err(SandboxError::prepare("clone"))?;
     fail::point("child-forked");
-    Ok(HeldChild::new(forked, ours))
+    Ok(child)
 }
 
 /// Waits until the child is confined and proves it.

@@ -132,8 +132,11 @@ pub(super) fn read(child: &HeldChild, claims: &Claims<'_>) -> Result<Proof, Sand
     match claims.network {
         Network::Off => facts.push(refused(
             "no network",
-            "an internet socket: made before",
-            // An outer sandbox may have refused it already; it is refused now.
+            // An outer sandbox may have refused it already; what counts is that it is refused now.
+            match claims.before.socket {
+                Ok(()) => "an internet socket: made before",
+                Err(_) => "an internet socket: refused to the supervisor too",
+            },
             Ok(()),
             after.socket,
             Errno::EACCES,

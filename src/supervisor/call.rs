@@ -1,16 +1,21 @@
 //! A judged line: what `run`, `check` and `explain` share, by the very same code.
 
+use crate::approval::Denial;
 use crate::model::access::Survey;
 use crate::model::executable::{Lookup, LookupError};
-use crate::model::judgement::Judgement;
+use crate::model::judgement::{Judgement, Reason, RuleRef};
+use crate::model::outcome::Outcome;
 use crate::model::request::Command;
 use crate::model::script::{Dialect, Folder, Opaque, ReadBy, Script, Span, SubCommand, SyntaxError, Word};
+use crate::model::text::Escaped;
+use crate::model::verdict::Verdict;
 use crate::plan::{self, Plan, Setting};
 use crate::policy;
 use crate::resolve::{Held, Pinned};
 use crate::shell;
 use crate::sys::fail;
 
+use super::answer::place;
 use super::error::Error;
 use super::ground::Ground;
 
@@ -125,10 +130,27 @@ fn quoted(word: &[u8]) -> Vec<u8> {
 }
 
 impl Call {
-    /// The one program of the line cannot be started at all: there is nothing to ask about.
-    pub fn unstartable(&self) -> Option<&LookupError> {
+    /// Why nothing is even built: a deny rule, or a single program that could not start anyway, about
+    /// which there is nothing to ask. With what the caller is told.
+    pub fn refused(&self) -> Option<(Outcome, String)> {
+        if self.judgement.verdict == Verdict::Deny {
+            let rule = self.judgement.subcommands.iter().filter(|sub| sub.verdict == Verdict::Deny);
+            let rules: Vec<String> = rule.filter_map(|sub| sub.rule.as_ref()).map(because).collect();
+            let denial = Denial::of(self.judgement.reason);
+            let message = [vec![denial.message()], rules].concat().join("\n");
+            return Some((Outcome::Denied(self.judgement.reason), message));
+        }
         match self.pinned.resolved.lookups.as_slice() {
-            [Lookup::Failed(error)] if self.survey.script.single => Some(error),
+            [Lookup::Failed(error)] if self.survey.script.single => Some((
+                match error {
+                    LookupError::NotFound(_) => Outcome::NotFound,
+                    LookupError::Unreadable(_)
+                    | LookupError::Directory(_)
+                    | LookupError::NotExecutable(_)
+                    | LookupError::Interpreter { .. } => Outcome::Denied(Reason::ProgramUnusable),
+                },
+                format!("not run: {error}"),
+            )),
             _ => None,
         }
     }
@@ -182,6 +204,12 @@ impl Call {
         }
         changes
     }
+}
+
+/// Which rule denies, where it stands and why.
+fn because(rule: &RuleRef) -> String {
+    let why = rule.why.as_deref().map(|why| format!(": {}", Escaped::from(why))).unwrap_or_default();
+    format!("denied by {} `{}`{why}", place(rule), Escaped::from(rule.text.as_str()))
 }
 
 fn shell(ground: &Ground) -> Result<Held, Error> {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::approval::ApproverError;
 use crate::audit::AuditError;
-use crate::launch::LaunchError;
+use crate::launch::{LaunchError, RelayError};
 use crate::layers::LayerError;
 use crate::model::judgement::RuleRef;
 use crate::model::text::Escaped;
@@ -58,6 +58,9 @@ pub enum Error {
     /// An approver cannot be set up.
     #[error(transparent)]
     Approver(#[from] ApproverError),
+    /// The terminal cannot be relayed.
+    #[error(transparent)]
+    Relay(#[from] RelayError),
     /// The command could not be started or watched.
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -85,7 +88,7 @@ impl Error {
     /// What to do about it.
     fn help(&self) -> Option<String> {
         let text = match self {
-            Self::Usage(_) | Self::Policy(_) | Self::Sandbox(_) | Self::Approver(_) | Self::Launch(_) => return None,
+            Self::Usage(_) | Self::Policy(_) | Self::Sandbox(_) | Self::Approver(_) | Self::Relay(_) | Self::Launch(_) => return None,
             Self::Empty => "give a line with -c or an argv after --",
             Self::NoHome => "set HOME or XDG_STATE_HOME",
             Self::RootForbidden => "name a user with --user, or run tipstaff as an ordinary user",
@@ -108,7 +111,7 @@ impl Error {
             Self::NoShell(_) | Self::Workspace(_) | Self::Resolve(_) => "resolve",
             Self::Sandbox(_) => "sandbox-unavailable",
             Self::Approver(_) => "approver-error",
-            Self::Launch(_) => "launch",
+            Self::Relay(_) | Self::Launch(_) => "launch",
             Self::Audit(_) => "audit",
         }
     }

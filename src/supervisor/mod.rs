@@ -8,9 +8,11 @@ mod house;
 mod identity;
 mod record;
 mod report;
+mod run;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::os::fd::AsFd as _;
+use std::time::Instant;
 
 pub use answer::{Answer, AnswerJson};
 pub use error::{Error, ErrorJson};
@@ -21,29 +23,28 @@ use crate::approval::{
     Ruling, Strictures, Terminal, Told, Wait,
 };
 use crate::audit::Journal;
-use crate::launch::{self, Signals};
+use crate::launch::{Relay, Signals, Terminals};
 use crate::layers;
 use crate::model::environment::Environment;
-use crate::model::judgement::{Layer, Reason};
+use crate::model::judgement::Layer;
 use crate::model::level::Level;
-use crate::model::outcome::Outcome;
 use crate::model::path::AbsolutePath;
 use crate::model::request::Request;
 use crate::plan::Plan;
 use crate::policy::{self, Source};
-use crate::sandbox::{self, Opened, Order, Parked, Temporary};
+use crate::sandbox::{self, Opened, Order, Parked, SandboxError, StdioFd, Temporary};
 use crate::sys::fail;
 
 use call::{Call, judge};
-use ground::Ground;
 use house::House;
-use record::Ledger;
+use run::Run;
 
 /// The level every run needs: without it there is no sandbox to speak of.
 const NEEDED: Level = Level::L1;
 
-/// How often a call that changes while it is asked about is asked about again.
-const MOST_QUESTIONS: usize = 3;
+/// How many changes a call may go through while it is asked about; beyond, whatever changes it has to
+/// stop first.
+const MOST_CHANGES: usize = 3;
 
 /// Which policies are in force beside the built-in and managed ones.
 #[derive(Clone, Debug)]
@@ -361,10 +362,47 @@ impl Supervisor {
         })
     }
 
+    /// Who a command would run as here, in words: for `doctor`.
+    ///
+    /// # Errors
+    /// The policy does not load, or names nobody it could run as.
+    pub fn identity_here(&self) -> Result<String, Error> {
+        let (_, policy) = self.policy(&self.policy_workspace()?)?;
+        let settings = policy.settings();
+        let who = identity::identity(None, &self.environment, settings.user.as_deref(), settings.forbid_root)?;
+        Ok(record::identity(&who))
+    }
+
+    /// Where decisions are recorded, after opening it for writing: for `doctor`.
+    ///
+    /// # Errors
+    /// It cannot be written, so nothing could run.
+    pub fn record_here(&self) -> Result<String, Error> {
+        Journal::open(&self.house.state)?;
+        Ok(self.house.state.to_string())
+    }
+
     /// Our own places: for `audit` and `doctor`.
     pub fn state(&self) -> &AbsolutePath {
         &self.house.state
     }
+}
+
+/// The command's descriptors: a terminal becomes the relayed one, all else passes untouched.
+fn stdio(relay: Option<&Relay>) -> Result<[StdioFd; 3], SandboxError> {
+    let Some((relay, slave)) = relay.and_then(|relay| Some((relay, relay.slave()?))) else {
+        return Ok([StdioFd::Inherit, StdioFd::Inherit, StdioFd::Inherit]);
+    };
+    let place = |relayed: bool| {
+        if relayed {
+            let copy = slave.try_clone_to_owned().map_err(SandboxError::terminal)?;
+            Ok(StdioFd::Terminal(copy))
+        } else {
+            Ok(StdioFd::Inherit)
+        }
+    };
+    let terminals = relay.terminals();
+    Ok([place(terminals.input)?, place(terminals.output)?, place(terminals.error)?])
 }
 
 /// Where private temporary folders are made.
