@@ -3,6 +3,7 @@
 use std::error::Error as _;
 
 use crate::model::judgement::Reason;
+use crate::model::level::Level;
 
 use super::approver::{ApproverError, Nobody, Note, Who};
 use super::render::why;
@@ -16,6 +17,8 @@ pub struct Denial {
     note: Option<Note>,
     // Boxed: a denial is returned by value, and most have none.
     failure: Option<Box<ApproverError>>,
+    /// What exactly, where the reason alone does not tell.
+    detail: Option<String>,
 }
 
 impl Denial {
@@ -26,10 +29,25 @@ impl Denial {
             by: None,
             note: None,
             failure: None,
+            detail: None,
         }
     }
 
-    pub(super) fn nobody(nobody: Nobody) -> Self {
+    /// What was judged is not what would start any more, and `what` says why.
+    pub fn changed(what: String) -> Self {
+        Self { detail: Some(what), ..Self::of(Reason::CallChanged) }
+    }
+
+    /// The sandbox is proved at `proved`, which is less than what is needed.
+    pub(super) fn short_of(needed: Level, proved: Level) -> Self {
+        Self {
+            detail: Some(format!("needs {needed}, and the sandbox is proved at {proved}")),
+            ..Self::of(Reason::SandboxUnavailable)
+        }
+    }
+
+    /// Nobody can be asked.
+    pub fn nobody(nobody: Nobody) -> Self {
         Self::failed(ApproverError::Nobody(nobody))
     }
 
@@ -39,6 +57,7 @@ impl Denial {
             by: None,
             note: None,
             failure: Some(Box::new(failure)),
+            detail: None,
         }
     }
 
@@ -48,6 +67,7 @@ impl Denial {
             by: Some(by),
             note,
             failure: None,
+            detail: None,
         }
     }
 
@@ -79,7 +99,7 @@ impl Denial {
                 Some(source) => format!("{failure}: {source}"),
                 None => failure.to_string(),
             },
-            None => why(self.reason).to_owned(),
+            None => self.detail.clone().unwrap_or_else(|| why(self.reason).to_owned()),
         };
         let by = self
             .by

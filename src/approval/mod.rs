@@ -73,7 +73,7 @@ impl Approval {
 /// The approval of mode `bypass`: nothing is asked, and only because a sandbox at L2 or above is proved.
 pub fn bypass(proof: &Proof, object: ObjectId) -> Result<Approval, Denial> {
     if proof.level() < Level::L2 {
-        return Err(Denial::of(Reason::SandboxUnavailable));
+        return Err(Denial::short_of(Level::L2, proof.level()));
     }
     Ok(Approval {
         object,
@@ -116,6 +116,10 @@ pub fn rule(inputs: &Inputs<'_>, proof: &Proof, object: ObjectId) -> Ruling {
             reason,
             by: None,
         }),
+        Decision::Refuse(Reason::SandboxUnavailable) => {
+            let needed = level_for(inputs.mode, inputs.needed);
+            Ruling::Denied(Denial::short_of(needed, proof.level()))
+        }
         Decision::Refuse(reason) => Ruling::Denied(match inputs.attached {
             Attached::Absent(nobody) if reason == Reason::NoApprover => Denial::nobody(nobody),
             Attached::Absent(_) | Attached::Present => Denial::of(reason),

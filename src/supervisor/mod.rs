@@ -393,7 +393,7 @@ fn stdio(relay: Option<&Relay>) -> Result<[StdioFd; 3], SandboxError> {
     let Some((relay, slave)) = relay.and_then(|relay| Some((relay, relay.slave()?))) else {
         return Ok([StdioFd::Inherit, StdioFd::Inherit, StdioFd::Inherit]);
     };
-    let place = |relayed: bool| {
+    let place = |relayed: bool| -> Result<StdioFd, SandboxError> {
         if relayed {
             let copy = slave.try_clone_to_owned().map_err(SandboxError::terminal)?;
             Ok(StdioFd::Terminal(copy))

@@ -205,7 +205,7 @@ pub fn failed(journal: &Journal, id: &str, error: &str) -> Result<(), Error> {
 }
 
 fn process(process: &launch::Process) -> audit::Process {
-    audit::Process { pid: process.pid, name: Bytes(process.name.clone()) }
+    audit::Process { pid: process.pid, name: Bytes(process.name.clone().into_bytes()) }
 }
 
 /// The identity in words, for records and results.

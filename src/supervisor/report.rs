@@ -119,7 +119,7 @@ impl Report {
 }
 
 fn process(process: &Process) -> ProcessJson {
-    ProcessJson { pid: process.pid, name: Escaped(&process.name).to_string() }
+    ProcessJson { pid: process.pid, name: Escaped::from(process.name.as_str()).to_string() }
 }
 
 /// What is said when a run did not end on its own.
@@ -135,7 +135,7 @@ pub(super) fn ending(outcome: &Outcome, killed: usize, survivors: &[Process]) ->
     if !survivors.is_empty() {
         let names: Vec<String> = survivors
             .iter()
-            .map(|process| format!("{} ({})", process.pid, Escaped(&process.name)))
+            .map(|process| format!("{} ({})", process.pid, Escaped::from(process.name.as_str())))
             .collect();
         text.push_str(&format!("; still running, though killed: {}", names.join(", ")));
     }

@@ -62,6 +62,7 @@ const fn weight(reason: Reason) -> u8 {
         | Reason::Refused
         | Reason::NoApprover
         | Reason::DontAsk
+        | Reason::PlanMode
         | Reason::Timeout
         | Reason::ApproverError
         | Reason::CallChanged
@@ -113,6 +114,7 @@ impl Answer {
             | Reason::Refused
             | Reason::NoApprover
             | Reason::DontAsk
+            | Reason::PlanMode
             | Reason::Timeout
             | Reason::ApproverError
             | Reason::CallChanged

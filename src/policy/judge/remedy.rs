@@ -53,6 +53,7 @@ pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Optio
         | Reason::Refused
         | Reason::NoApprover
         | Reason::DontAsk
+        | Reason::PlanMode
         | Reason::Timeout
         | Reason::ApproverError
         | Reason::CallChanged
