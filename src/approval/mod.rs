@@ -40,7 +40,6 @@ pub use words::{Scrub, Shown};
 
 use crate::model::judgement::Reason;
 use crate::model::level::Level;
-use crate::model::text::Escaped;
 use crate::sandbox::Proof;
 use crate::sys::fail;
 
@@ -161,7 +160,7 @@ fn ask(
     if answer.object != question.object {
         return Err(ApproverError::WrongObject {
             asked: question.object,
-            answered: Escaped::from(answer.object.to_string().as_str()).to_string(),
+            answered: answer.object.to_string(),
         });
     }
     fail::point("answer-taken");

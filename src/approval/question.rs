@@ -51,8 +51,6 @@ pub struct Told<'a> {
     pub ids: &'a Ids,
     /// What changed since the same call was approved; empty the first time.
     pub changes: &'a [String],
-    /// How long the answer is waited for.
-    pub time: Duration,
 }
 
 /// A question. Every text in it is scrubbed and escaped.
@@ -94,8 +92,6 @@ pub struct Question {
     pub ids: Vec<(&'static str, Shown)>,
     /// What changed since the same call was approved.
     pub changes: Vec<Shown>,
-    /// How long the answer is waited for.
-    pub time: Duration,
 }
 
 /// One sub-command of a question.
@@ -224,7 +220,6 @@ impl Question {
                 .iter()
                 .map(|change| show(change.as_bytes()))
                 .collect(),
-            time: told.time,
         }
     }
 

@@ -1,7 +1,6 @@
 //! A call for the tests of this stage: `git status && ./build.sh x`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::model::access::{Access, Resolved, Survey};
 use crate::model::digest::Digest;
@@ -162,7 +161,6 @@ pub(super) fn question_of(line: &[u8], claim: Option<&str>, changes: &[String]) 
                 ..Ids::default()
             },
             changes,
-            time: Duration::from_secs(600),
         },
         &keep,
     )

@@ -38,8 +38,6 @@ impl Shown {
         let escaped = fold(&Escaped(&bytes).to_string());
         let plain = std::str::from_utf8(&bytes).is_ok_and(|text| text == escaped);
         Self(if plain {
-            // Bash would read `!` in a history expansion and `~` or `=` as more than themselves; the
-            // quoting below covers every character that is not plainly a word.
             shell_words::quote(&escaped).into_owned()
         } else {
             format!("$'{}'", escaped.replace('\'', "\\'"))

@@ -107,7 +107,10 @@ impl AuditError {
             Self::Read { .. } | Self::Lock { .. } => {
                 "check the permissions of the state folder; nothing runs without its record"
             }
-            Self::Write { source, .. } | Self::Sync { source, .. } => {
+            Self::Key { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+                "move the key away to get a new one; old hashes then match no more"
+            }
+            Self::Write { source, .. } | Self::Sync { source, .. } | Self::Key { source, .. } => {
                 if matches!(
                     source.kind(),
                     io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
@@ -125,7 +128,6 @@ impl AuditError {
             Self::Damaged { .. } => {
                 "run `tipstaff audit verify`, keep the log as evidence, and move it away"
             }
-            Self::Key { .. } => "move the key away to get a new one; old hashes then match no more",
             Self::Encode { .. } => "this is a fault of tipstaff; please report it",
         }
     }

@@ -1,6 +1,8 @@
 //! What is recorded: everything a decision was made from, so that it can be made again.
 //!
-//! Untrusted text is [`Bytes`]; words of closed lists are the model's own types.
+//! Untrusted text is [`Bytes`]; words of closed lists are the model's own types. Secrets are looked for
+//! in every string but the fields that hold such words, ids and digests (listed in `scrub`): nothing
+//! that comes from outside may be put into one of those.
 
 use serde::Serialize;
 

@@ -13,6 +13,12 @@ struct Shape {
     anywhere: bool,
 }
 
+impl AsRef<[u8]> for Shape {
+    fn as_ref(&self) -> &[u8] {
+        self.prefix
+    }
+}
+
 const fn rare(prefix: &'static [u8], least: usize) -> Shape {
     Shape {
         prefix,
@@ -88,16 +94,40 @@ fn run(text: &[u8], from: usize, of: impl Fn(&u8) -> bool) -> usize {
     from + rest(text, from).iter().take_while(|byte| of(byte)).count()
 }
 
-/// Every occurrence of `needle`.
-pub(super) fn occurrences(text: &[u8], needle: &[u8]) -> Vec<Range<usize>> {
-    if needle.is_empty() {
-        return Vec::new();
+/// Every place where one of `needles` stands, with the needle. A text is read once; most of its bytes
+/// start no needle.
+pub(super) fn occurrences<N: AsRef<[u8]>>(
+    text: &[u8],
+    needles: impl IntoIterator<Item = N, IntoIter: Clone>,
+) -> Vec<(Range<usize>, N)> {
+    let needles = needles.into_iter();
+    let mut starts = [false; 256];
+    for needle in needles.clone() {
+        if let Some(first) = needle.as_ref().first()
+            && let Some(start) = starts.get_mut(usize::from(*first))
+        {
+            *start = true;
+        }
     }
-    text.windows(needle.len())
-        .enumerate()
-        .filter(|(_, window)| *window == needle)
-        .map(|(at, _)| at..at + needle.len())
-        .collect()
+    let mut found = Vec::new();
+    for (at, byte) in text.iter().enumerate() {
+        if !starts.get(usize::from(*byte)).is_some_and(|start| *start) {
+            continue;
+        }
+        for needle in needles.clone() {
+            let bytes = needle.as_ref();
+            if !bytes.is_empty() && rest(text, at).starts_with(bytes) {
+                found.push((at..at + bytes.len(), needle));
+            }
+        }
+    }
+    found
+}
+
+fn places(text: &[u8], needle: &'static [u8]) -> impl Iterator<Item = Range<usize>> {
+    occurrences(text, [needle])
+        .into_iter()
+        .map(|(span, _)| span)
 }
 
 /// Where secrets stand in `text`, in no order; ranges may overlap.
@@ -113,14 +143,12 @@ pub(super) fn find(text: &[u8]) -> Vec<Range<usize>> {
 
 fn tokens(text: &[u8]) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
-    for shape in SHAPES {
-        for found in occurrences(text, shape.prefix) {
-            let before = found.start.checked_sub(1).and_then(|at| text.get(at));
-            let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric());
-            let end = run(text, found.end, is_token);
-            if (shape.anywhere || !inside) && end - found.end >= shape.least {
-                spans.push(found.start..end);
-            }
+    for (found, shape) in occurrences(text, SHAPES) {
+        let before = found.start.checked_sub(1).and_then(|at| text.get(at));
+        let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric());
+        let end = run(text, found.end, is_token);
+        if (shape.anywhere || !inside) && end - found.end >= shape.least {
+            spans.push(found.start..end);
         }
     }
     spans
@@ -129,7 +157,7 @@ fn tokens(text: &[u8]) -> Vec<Range<usize>> {
 /// The password of `scheme://user:password@host`.
 fn urls(text: &[u8]) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
-    for found in occurrences(text, b"://") {
+    for found in places(text, b"://") {
         let end = run(text, found.end, |byte| {
             !matches!(byte, b'/' | b'?' | b'#' | b'<' | b'>')
                 && !byte.is_ascii_whitespace()
@@ -150,20 +178,18 @@ fn urls(text: &[u8]) -> Vec<Range<usize>> {
 /// `-----BEGIN … KEY-----` to the end of its block, or of the text.
 fn keys(text: &[u8]) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
-    for found in occurrences(text, b"-----BEGIN ") {
+    for found in places(text, b"-----BEGIN ") {
         let label = run(text, found.end, |byte| !matches!(byte, b'-' | b'\n'));
         let name = text.get(found.end..label).unwrap_or_default();
         if !name.trim_ascii_end().ends_with(b"KEY") && !name.ends_with(b"KEY BLOCK") {
             continue;
         }
-        let end = occurrences(rest(text, label), b"-----END ")
-            .first()
-            .map(|close| {
-                let label = run(text, label + close.end, |byte| {
-                    !matches!(byte, b'-' | b'\n')
-                });
-                run(text, label, |byte| *byte == b'-')
+        let end = places(rest(text, label), b"-----END ").next().map(|close| {
+            let label = run(text, label + close.end, |byte| {
+                !matches!(byte, b'-' | b'\n')
             });
+            run(text, label, |byte| *byte == b'-')
+        });
         spans.push(found.start..end.unwrap_or(text.len()));
     }
     spans
@@ -171,9 +197,16 @@ fn keys(text: &[u8]) -> Vec<Range<usize>> {
 
 /// `Bearer TOKEN` outside of a header.
 fn bearers(text: &[u8]) -> Vec<Range<usize>> {
-    let lower = text.to_ascii_lowercase();
-    occurrences(&lower, b"bearer ")
-        .into_iter()
+    let word: &[u8] = b"bearer ";
+    text.windows(word.len())
+        .enumerate()
+        .filter(|(_, window)| {
+            window
+                .first()
+                .is_some_and(|first| matches!(first, b'b' | b'B'))
+                && window.eq_ignore_ascii_case(word)
+        })
+        .map(|(at, _)| at..at + word.len())
         .map(|found| {
             let start = run(text, found.end, |byte| *byte == b' ');
             start..run(text, start, is_token)
@@ -182,9 +215,17 @@ fn bearers(text: &[u8]) -> Vec<Range<usize>> {
         .collect()
 }
 
+/// Names that say where a secret is or what kind it has, not what it is.
+const ABOUT: &[&[u8]] = &[b"file", b"path", b"dir", b"stdin", b"url", b"type", b"name"];
+
+fn names_secret(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    is_secret_name(name) && !ABOUT.iter().any(|ending| lower.ends_with(ending))
+}
+
 /// Whether `word` is an option whose next word is a secret: `--password`, `-token`.
 pub(super) fn is_secret_option(word: &[u8]) -> bool {
-    word.starts_with(b"-") && word.iter().all(is_name) && is_secret_name(word)
+    word.starts_with(b"-") && word.iter().all(is_name) && names_secret(word)
 }
 
 /// Whether `word` is an option whose next word is `user:password`.
@@ -240,22 +281,22 @@ fn open_quotes(text: &[u8]) -> Vec<Option<u8>> {
 }
 
 fn value_of(text: &[u8], name: &[u8], end: usize, outer: Option<u8>) -> Option<Range<usize>> {
-    let lower = name.to_ascii_lowercase();
-    let header = HEADERS.iter().any(|header| lower.ends_with(header));
-    let user = is_user_option(name);
-    if !header && !user && !is_secret_name(name) {
-        return None;
-    }
     let blanks = |from: usize| run(text, from, |byte| matches!(byte, b' ' | b'\t'));
     let quoted = text.get(end).is_some_and(is_quote);
     let closed = blanks(if quoted { end + 1 } else { end });
-    let start = match text.get(closed) {
+    let sign = text.get(closed);
+    let start = match sign {
         Some(b':') => blanks(closed + 1),
         Some(b'=') if closed == end || quoted => closed + 1,
         Some(_) if name.starts_with(b"-") && closed > end && !quoted => closed,
         Some(_) | None => return None,
     };
-    if text.get(start) == Some(&b'-') && !header && text.get(closed) != Some(&b'=') {
+    // Names are looked at last: most words have no value behind them.
+    let lower = name.to_ascii_lowercase();
+    let header = HEADERS.iter().any(|header| lower.ends_with(header));
+    let user = is_user_option(name);
+    let option = text.get(start) == Some(&b'-') && sign != Some(&b'=');
+    if !header && (option || (!user && !names_secret(name))) {
         return None;
     }
     let span = if header {
@@ -449,7 +490,8 @@ mod tests {
             "API_TOKEN=\"${API_TOKEN}\" make",
             "API_TOKEN=$(cat f) make",
             "docker run -u 1000:1000 image",
-            "login --password-stdin --verbose",
+            "kubectl --token-file ./ci/token get pods",
+            "login --password-stdin registry",
             "curl https://host:8080/a@b",
             "-----BEGIN CERTIFICATE-----\nMIIE",
             "echo sk-short",

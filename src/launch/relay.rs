@@ -8,6 +8,10 @@
 //! The real terminal goes raw only while the relay runs, only if it is where we read, and only while we
 //! are its foreground process group; its modes are given back by a guard. When standard input is no
 //! terminal its modes stay as they are: its interrupt key still reaches the supervisor.
+//!
+//! When standard output is no terminal, what comes after us in the pipeline may be a pager that uses the
+//! same terminal, sets its modes, and outlives us. Then nothing is set: lines are passed on as typed,
+//! as long as the terminal hands out lines. The real terminal echoes them, whatever the command says.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
@@ -102,9 +106,19 @@ pub struct Relay {
 struct Keys {
     tty: File,
     found: Termios,
+    manner: Manner,
     raw: bool,
     running: bool,
     closed: bool,
+}
+
+/// How keys are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// One by one, with the terminal in raw mode: the pty does what a terminal does.
+    Raw,
+    /// By the line, with the terminal as it is.
+    Lines,
 }
 
 /// Bytes kept for a side that does not take them; beyond this the other side is not read.
@@ -134,7 +148,12 @@ impl Relay {
         input: Option<BorrowedFd<'_>>,
         output: BorrowedFd<'_>,
     ) -> Result<Self, RelayError> {
-        let keys = input.map(Keys::new).transpose()?;
+        let manner = if terminals.output {
+            Manner::Raw
+        } else {
+            Manner::Lines
+        };
+        let keys = input.map(|fd| Keys::new(fd, manner)).transpose()?;
         let screen = own(output).map_err(|source| RelayError::Terminal {
             stream: "output",
             source,
@@ -144,8 +163,12 @@ impl Relay {
             source: errno.into(),
         })?;
         let (master, slave) = pty().map_err(|source| RelayError::Pty { source })?;
-        let modes = keys.as_ref().map_or(&modes, |keys| &keys.found);
-        tcsetattr(&slave, SetArg::TCSANOW, modes).map_err(relay)?;
+        let mut modes = keys.as_ref().map_or(modes, |keys| keys.found.clone());
+        if keys.is_some() && manner == Manner::Lines {
+            // The real terminal echoes already.
+            modes.local_flags.remove(LocalFlags::ECHO);
+        }
+        tcsetattr(&slave, SetArg::TCSANOW, &modes).map_err(relay)?;
         let relay = Self {
             master,
             slave: Some(slave),
@@ -239,20 +262,34 @@ impl Relay {
         self.say()?;
         self.hear()?;
         self.show()?;
-        Ok(if self.command_left && self.to_screen.is_empty() {
+        Ok(self.flow())
+    }
+
+    fn flow(&self) -> Flow {
+        if self.command_left && self.to_screen.is_empty() {
             Flow::Ended
         } else {
             Flow::Open
-        })
+        }
     }
 
     /// Shows all that the command still has to say, for at most `limit`: a survivor may hold the pty,
     /// a stopped terminal may take nothing. Then gives the real terminal back.
     pub fn finish(mut self, limit: Duration) -> Result<(), RelayError> {
         self.release();
-        self.hold()?;
+        self.to_command.clear();
+        if let Some(keys) = &mut self.keys {
+            // What is typed now is for whoever comes next. The modes stay until all is shown: the guard
+            // gives them back.
+            keys.running = false;
+        }
         let deadline = Instant::now() + limit;
-        while self.ready()? == Flow::Open {
+        loop {
+            self.hear()?;
+            self.show()?;
+            if self.flow() == Flow::Ended {
+                break;
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -339,12 +376,13 @@ impl Relay {
 }
 
 impl Keys {
-    fn new(fd: BorrowedFd<'_>) -> Result<Self, RelayError> {
+    fn new(fd: BorrowedFd<'_>, manner: Manner) -> Result<Self, RelayError> {
         let tty = own(fd).map_err(input)?;
         let found = tcgetattr(&tty).map_err(|errno| input(errno.into()))?;
         Ok(Self {
             tty,
             found,
+            manner,
             raw: false,
             running: false,
             closed: false,
@@ -353,7 +391,16 @@ impl Keys {
 
     /// Whether keys are ours to read: only in the foreground, where reading cannot stop us (SIGTTIN).
     fn may_read(&self) -> bool {
-        self.running && !self.closed && self.in_foreground()
+        self.running
+            && !self.closed
+            && self.in_foreground()
+            && match self.manner {
+                Manner::Raw => true,
+                // Somebody else of the pipeline took the keyboard when it hands out no lines. One that
+                // hung up has no modes, and an end to be read.
+                Manner::Lines => tcgetattr(&self.tty)
+                    .map_or(true, |modes| modes.local_flags.contains(LocalFlags::ICANON)),
+            }
     }
 
     /// A terminal that controls no session of ours has no foreground to be in (ENOTTY): whoever gave it
@@ -368,7 +415,7 @@ impl Keys {
     /// Puts the modes where they have to be now: raw while running in the foreground, else as found.
     /// In the background nothing is touched: the terminal is somebody else's.
     fn follow(&mut self) -> Result<(), RelayError> {
-        if self.closed || !self.in_foreground() {
+        if self.closed || self.manner == Manner::Lines || !self.in_foreground() {
             return Ok(());
         }
         if self.running == self.raw {

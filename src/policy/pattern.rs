@@ -69,10 +69,7 @@ impl CommandPattern {
                 "name a program, for example `git log`; `*` is any program",
             ));
         };
-        let items = rest
-            .iter()
-            .map(item)
-            .collect::<Result<Vec<_>, _>>()?;
+        let items = rest.iter().map(item).collect::<Result<Vec<_>, _>>()?;
         if exact && items.iter().any(|item| matches!(item, Item::Many)) {
             return Err(Bad::new(
                 "`**` in an exact pattern contradicts it",

@@ -240,7 +240,10 @@ const TABLE: &[(Why, &[Names])] = &[
             Is("RUSTC_WRAPPER"),
             Is("RUSTC_WORKSPACE_WRAPPER"),
             Starts("CARGO_BUILD_RUST"),
-            Starts("CARGO_TARGET_"),
+            // CARGO_TARGET_<TRIPLE>_RUNNER and its like; CARGO_TARGET_DIR is only a folder.
+            Ends("_RUNNER"),
+            Ends("_LINKER"),
+            Ends("_RUSTFLAGS"),
             Starts("CARGO_ALIAS_"),
             Is("RUSTFLAGS"),
             Is("GOFLAGS"),
@@ -342,11 +345,12 @@ const SECRETS: &[Names] = &[
     Ends("_AUTH"),
     Ends("_PASS"),
     Ends("_PWD"),
-    Starts("AWS_"),
-    Starts("AZURE_"),
     Is("PGPASSFILE"),
-    Is("MYSQL_PWD"),
 ];
+
+/// Families of settings for accounts elsewhere. They go, but their values (a region, a profile) are
+/// too plain to be hidden wherever they appear.
+const ACCOUNTS: &[Names] = &[Starts("AWS_"), Starts("AZURE_")];
 
 /// Variables that describe the caller's own home.
 const OF_THE_CALLER: &[Names] = &[
@@ -369,24 +373,25 @@ pub fn is_secret_name(name: &[u8]) -> bool {
     SECRETS.iter().any(|names| names.cover(&name))
 }
 
-/// `scheme://user:password@host` somewhere in a value.
-fn holds_password(value: &[u8]) -> bool {
+/// The passwords of every `scheme://user:password@host` in a value.
+fn passwords(value: &[u8]) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(value);
-    text.split("://").skip(1).any(|rest| {
-        let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();
-        authority
-            .rsplit_once('@')
-            .and_then(|(user, _)| user.split_once(':'))
-            .is_some_and(|(_, password)| !password.is_empty())
-    })
+    text.split("://")
+        .skip(1)
+        .filter_map(|rest| {
+            let authority = rest.split(['/', '?', '#', ' ']).next()?;
+            let (_, password) = authority.rsplit_once('@')?.0.split_once(':')?;
+            (!password.is_empty()).then(|| password.as_bytes().to_vec())
+        })
+        .collect()
 }
 
-fn why(name: &[u8], value: &[u8], account: Option<&Account>) -> Option<Why> {
-    let covered = |names: &&[Names]| names.iter().any(|entry| entry.cover(name));
-    if is_secret_name(name) || holds_password(value) {
+fn why(name: &[u8], account: Option<&Account>) -> Option<Why> {
+    let covered = |names: &[Names]| names.iter().any(|entry| entry.cover(name));
+    if covered(ACCOUNTS) {
         return Some(Why::Secret);
     }
-    if account.is_some() && covered(&OF_THE_CALLER) {
+    if account.is_some() && covered(OF_THE_CALLER) {
         return Some(Why::OtherUser);
     }
     TABLE
@@ -403,10 +408,15 @@ pub fn fix(given: &Environment, fixing: &Fixing<'_>) -> Fixed {
         secrets: Vec::new(),
     };
     for (name, value) in given.iter() {
-        let why = why(name, value, fixing.account);
-        if why == Some(Why::Secret) {
-            fixed.secrets.push(value.to_vec());
+        let mut secrets = passwords(value);
+        if is_secret_name(name) {
+            secrets.push(value.to_vec());
         }
+        let why = match secrets.is_empty() {
+            true => why(name, fixing.account),
+            false => Some(Why::Secret),
+        };
+        fixed.secrets.append(&mut secrets);
         match why {
             Some(why) if !fixing.keep.iter().any(|kept| kept == name) => {
                 fixed.removed.push(Removed {
@@ -522,6 +532,7 @@ mod tests {
     #[test]
     fn ordinary_variables_pass() {
         let ordinary = [
+            ("CARGO_TARGET_DIR", "/home/ana/target"),
             ("CARGO_HOME", "/home/ana/.cargo"),
             ("HOME", "/home/ana"),
             ("LANG", "C.UTF-8"),
@@ -571,7 +582,7 @@ mod tests {
         );
         assert_eq!(fixed.environment.get(b"GH_TOKEN"), Some(&b"abcdef1"[..]));
         assert_eq!(fixed.environment.get(b"HTTPS_PROXY"), None);
-        assert_eq!(fixed.secrets.len(), 2);
+        assert_eq!(fixed.secrets, [b"abcdef1".to_vec(), b"pw".to_vec()]);
     }
 
     #[test]

@@ -117,12 +117,13 @@ impl Pinning<'_> {
             return (Lookup::Failed(missing), None);
         }
         let folder = self.resolver.folder(&subcommand.folder);
-        let undecided = if name.contains(&b'/') {
-            !name.starts_with(b"/") && folder.is_none()
+        let changes = self.changes(index);
+        let undecided = if !name.contains(&b'/') {
+            changes.path
         } else {
-            self.path_changes(index)
+            !name.starts_with(b"/") && (folder.is_none() || changes.folder)
         };
-        if undecided {
+        if undecided || changes.root {
             return (Lookup::Dynamic, None);
         }
         self.file(name, folder)
@@ -211,34 +212,54 @@ impl Pinning<'_> {
         self.script.subcommands.get(index)?.program()
     }
 
-    /// Whether the PATH this sub-command is looked up under is another one than the run's: assigned
-    /// before it, by the line earlier, or by the `env` or `command -p` that carries it.
-    fn path_changes(&self, index: usize) -> bool {
+    /// What is not as the run has it where a sub-command is started: PATH assigned before it or by the
+    /// line earlier, or something that a carrier changes.
+    fn changes(&self, index: usize) -> Changes {
         let assigns = |subcommand: &SubCommand| {
             subcommand
                 .assignments
                 .iter()
                 .any(|assignment| assignment.name == b"PATH")
         };
-        let by_line = self
-            .script
-            .subcommands
-            .iter()
-            .any(|subcommand| subcommand.argv.is_empty() && assigns(subcommand));
-        if by_line {
-            return true;
-        }
+        let by_line = |subcommand: &SubCommand| subcommand.argv.is_empty() && assigns(subcommand);
+        let mut changes = Changes {
+            path: self.script.subcommands.iter().any(by_line),
+            ..Changes::default()
+        };
         let mut at = Some(index);
         for _ in 0..MAX_CARRIERS {
             let Some(subcommand) = at.and_then(|at| self.script.subcommands.get(at)) else {
-                return false;
+                return changes;
             };
-            if assigns(subcommand) || (at != Some(index) && replaces_path(subcommand)) {
-                return true;
+            changes.path |= assigns(subcommand);
+            if at != Some(index) {
+                changes.add(carrier_changes(subcommand));
             }
             at = subcommand.carrier;
         }
-        true
+        Changes::ALL
+    }
+}
+
+/// What is no longer as the run has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changes {
+    path: bool,
+    folder: bool,
+    root: bool,
+}
+
+impl Changes {
+    const ALL: Self = Self {
+        path: true,
+        folder: true,
+        root: true,
+    };
+
+    fn add(&mut self, other: Self) {
+        self.path |= other.path;
+        self.folder |= other.folder;
+        self.root |= other.root;
     }
 }
 
@@ -246,37 +267,53 @@ fn base_name(name: &[u8]) -> &[u8] {
     name.rsplit(|byte| *byte == b'/').next().unwrap_or_default()
 }
 
-/// Whether a carrier gives what it starts another PATH. An option that is not known to leave PATH
-/// alone counts.
-fn replaces_path(carrier: &SubCommand) -> bool {
+/// What a carrier changes for what it starts.
+fn carrier_changes(carrier: &SubCommand) -> Changes {
+    let none = Changes::default();
     let mut words = carrier.argv.iter().skip(1).map(Word::as_static);
     match carrier.program().map(base_name) {
-        // Uses the system's default PATH. bash(1)
-        Some(b"command") => words
-            .take_while(|word| word.is_some_and(|word| word.starts_with(b"-")))
-            .flatten()
-            .any(|word| word.contains(&b'p')),
-        Some(b"env") => {
-            while let Some(word) = words.next() {
-                match word {
-                    None => return true,
-                    Some(b"-u" | b"--unset") => {
-                        let unset = words.next().flatten();
-                        if unset.is_none_or(|name| name == b"PATH") {
-                            return true;
-                        }
-                    }
-                    Some(b"-0" | b"-v" | b"--null" | b"--debug") => {}
-                    Some(b"--") => {}
-                    Some(word) if word.starts_with(b"-") || word.starts_with(b"PATH=") => {
-                        return true;
-                    }
-                    Some(word) if word.contains(&b'=') => {}
-                    Some(_) => return false,
-                }
-            }
-            false
-        }
-        Some(_) | None => false,
+        // `-p` uses the system's default PATH. bash(1)
+        Some(b"command") => Changes {
+            path: words
+                .take_while(|word| word.is_some_and(|word| word.starts_with(b"-")))
+                .flatten()
+                .any(|word| word.contains(&b'p')),
+            ..none
+        },
+        Some(b"env") => env_changes(words),
+        // In the folder of each file that is found. find(1)
+        Some(b"find") => Changes {
+            folder: words.any(|word| matches!(word, Some(b"-execdir" | b"-okdir"))),
+            ..none
+        },
+        Some(b"chroot" | b"unshare" | b"nsenter" | b"bwrap") => Changes::ALL,
+        Some(_) | None => none,
     }
+}
+
+/// `env [OPTION…] [NAME=VALUE…] PROGRAM…`. An option that is not known to be harmless counts: `-i` and
+/// `-u` change PATH, `-C` the folder.
+fn env_changes<'a>(mut words: impl Iterator<Item = Option<&'a [u8]>>) -> Changes {
+    let unknown = Changes {
+        path: true,
+        folder: true,
+        root: false,
+    };
+    let mut changes = Changes::default();
+    while let Some(word) = words.next() {
+        match word {
+            None => return unknown,
+            Some(b"-u" | b"--unset") => {
+                let unset = words.next().flatten();
+                changes.path |= unset.is_none_or(|name| name == b"PATH");
+            }
+            Some(b"-0" | b"-v" | b"--null" | b"--debug" | b"--") => {}
+            Some(b"-" | b"-i" | b"--ignore-environment") => changes.path = true,
+            Some(word) if word.starts_with(b"-") => return unknown,
+            Some(word) if word.starts_with(b"PATH=") => changes.path = true,
+            Some(word) if word.contains(&b'=') => {}
+            Some(_) => break,
+        }
+    }
+    changes
 }

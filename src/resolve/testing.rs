@@ -42,8 +42,14 @@ impl Tree {
     }
 
     pub fn folder(&self, name: &str) -> AbsolutePath {
-        fs::create_dir_all(self.path(name)).unwrap();
-        self.path(name)
+        let mut path = self.root.clone();
+        for part in name.split('/') {
+            path = path.join(part);
+            fs::create_dir_all(&path).unwrap();
+            // Whatever the umask of whoever runs the tests.
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        path
     }
 
     pub fn file(&self, name: &str, content: &[u8], mode: u32) -> AbsolutePath {

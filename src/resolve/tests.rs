@@ -487,12 +487,20 @@ fn a_name_that_only_the_shell_will_know_is_dynamic() {
         carried(&["ls", "-i"], 8),
         sub(&["command", "-p", "ls"]),
         carried(&["ls"], 10),
+        sub(&["env", "-C", "/x", "./ls"]),
+        carried(&["./ls"], 12),
+        sub(&["find", ".", "-execdir", "./x", ";"]),
+        carried(&["./x"], 14),
+        sub(&["chroot", "/x", "/bin/ls"]),
+        carried(&["/bin/ls"], 16),
+        sub(&["env", "PATH=/x", "/bin/ls"]),
+        carried(&["/bin/ls"], 18),
     ]);
     let found = lookups(&resolver(&tree), &survey);
-    for at in [0, 1, 3, 5, 7, 11] {
+    for at in [0, 1, 3, 5, 7, 11, 13, 15, 17] {
         assert_eq!(found[at], Lookup::Dynamic, "{at}");
     }
-    for at in [2, 9] {
+    for at in [2, 9, 19] {
         assert!(found[at].executable().is_some(), "{at}");
     }
 }
@@ -643,4 +651,56 @@ fn programs_of_a_folder_nobody_may_search_are_not_read() {
         Err(LookupError::Unreadable(path))
     );
     tree.mode("closed", 0o755);
+}
+
+#[expect(clippy::disallowed_methods, reason = "the real shell is the oracle")]
+fn bash_finds(name: &str, path: &str) -> Option<Option<AbsolutePath>> {
+    let output = std::process::Command::new("/bin/bash")
+        .args(["--norc", "-c", "type -P -- \"$0\"", name])
+        .env("PATH", path)
+        .output()
+        .ok()?;
+    let found = String::from_utf8(output.stdout).unwrap();
+    Some(AbsolutePath::new(found.trim_end()).ok())
+}
+
+#[test]
+fn bash_finds_the_same_file() {
+    let tree = Tree::new();
+    for folder in ["a", "b", "c/tool", "c/other"] {
+        tree.folder(folder);
+    }
+    tree.file("a/plain", b"", 0o644);
+    tree.file("b/plain", b"", 0o755);
+    tree.file("a/only-plain", b"", 0o644);
+    tree.file("b/tool", b"", 0o755);
+    tree.link("absent", "a/dangling");
+    tree.file("b/dangling", b"", 0o755);
+    tree.link("loop", "a/loop");
+    tree.file("b/loop", b"", 0o755);
+    tree.link("../b/tool", "a/linked");
+    tree.link("../c/tool", "a/folder-link");
+    tree.file("b/folder-link", b"", 0o755);
+    let path = format!("{0}/absent:{0}/c:{0}/a:{0}/b", tree.root);
+    let resolver = resolver_for(&tree, &path, own());
+    for name in [
+        "plain",
+        "tool",
+        "other",
+        "dangling",
+        "loop",
+        "linked",
+        "folder-link",
+        "nothing",
+    ] {
+        let ours = resolver.locate(name.as_bytes(), None).ok();
+        let Some(theirs) = bash_finds(name, &path) else {
+            return;
+        };
+        assert_eq!(ours, theirs, "{name}");
+    }
+    assert_eq!(
+        find(&resolver, "only-plain"),
+        Err(LookupError::NotExecutable(tree.path("a/only-plain")))
+    );
 }

@@ -2,8 +2,8 @@
 
 use super::cursor::{continues_name, is_meta, starts_name};
 use super::word::{Part, RawWord};
-use super::{Parsed, Parser, builtin};
-use crate::model::script::{Assignment, Dynamic, Span, SyntaxError};
+use super::{Parsed, Parser, variables};
+use crate::model::script::{Assignment, Dynamic, SyntaxError};
 
 /// What stands where an assignment could.
 pub(super) enum Found {
@@ -88,7 +88,7 @@ impl Parser<'_, '_> {
             parts: value,
         });
         if append && !element && !compound {
-            builtin::appended(&mut value, &name);
+            variables::appended(&mut value, &name);
         }
         let raw = RawWord {
             start,
@@ -152,16 +152,6 @@ impl Parser<'_, '_> {
                 self.rewind(mark);
                 Ok(false)
             }
-        }
-    }
-
-    /// Draws the conclusions from a variable that gets a value, in whatever way.
-    pub(super) fn note_assignment(&mut self, name: &[u8], span: Span) {
-        if builtin::is_obeyed(name) {
-            self.opaque(span, "an assignment to a variable the shell obeys");
-        }
-        if name == b"CDPATH" {
-            self.state.whereabouts.search();
         }
     }
 }

@@ -1,36 +1,7 @@
 //! Built-in commands that change how the rest of the line is read, where it runs, or what runs.
 
-use std::collections::BTreeSet;
-
-use super::arithmetic::{assigned_names, holds_substitution};
-use super::cursor::{continues_name, is_name};
-use super::pieces::dynamic_word;
 use super::{Parsed, Parser};
-use crate::model::script::{Assignment, Dynamic, Piece, Span, SyntaxError, Word};
-
-/// Whether the shell itself obeys a variable, so that assigning it changes what the line means.
-pub(super) fn is_obeyed(name: &[u8]) -> bool {
-    name.starts_with(b"LD_")
-        || name.starts_with(b"BASH_FUNC_")
-        || matches!(
-            name,
-            b"PATH"
-                | b"IFS"
-                | b"ENV"
-                | b"BASH_ENV"
-                | b"SHELLOPTS"
-                | b"BASHOPTS"
-                | b"PS4"
-                | b"PROMPT_COMMAND"
-                | b"POSIXLY_CORRECT"
-                | b"BASH_ALIASES"
-                | b"BASH_CMDS"
-                | b"BASH_COMPAT"
-                | b"BASH_LOADABLES_PATH"
-                | b"EXECIGNORE"
-                | b"GLOBIGNORE"
-        )
-}
+use crate::model::script::{Dynamic, Span, SyntaxError};
 
 /// Whether a function of this name replaces something rules know by name, or is called unasked.
 pub(super) fn is_shadowed(name: &[u8]) -> bool {
@@ -100,19 +71,8 @@ pub(super) fn is_shadowed(name: &[u8]) -> bool {
     )
 }
 
-/// Turns the value of `NAME+=value` into what it makes of the variable.
-pub(super) fn appended(value: &mut Word, name: &[u8]) {
-    let reason = Dynamic::Parameter;
-    let before = Piece::Dynamic {
-        reason,
-        name: Some(name.to_vec()),
-        quoted: true,
-    };
-    value.pieces.insert(0, before);
-}
-
 /// A command's words as far as they are known.
-type Words = Vec<Option<Vec<u8>>>;
+pub(super) type Words = Vec<Option<Vec<u8>>>;
 
 impl Parser<'_, '_> {
     /// Draws the conclusions from the sub-command at `index`, now that it is complete.
@@ -316,129 +276,6 @@ impl Parser<'_, '_> {
             }
         }
     }
-
-    /// Built-ins that assign variables named by their arguments.
-    fn assigning(&mut self, name: &[u8], arguments: &[Option<Vec<u8>>], index: usize, span: Span) {
-        match name {
-            b"let" => return self.assigning_let(arguments, span),
-            b"printf" => return self.assigning_option(b"-v", arguments, span),
-            b"wait" => return self.assigning_option(b"-p", arguments, span),
-            _ => {}
-        }
-        self.state.evaluates = true;
-        let callback = |word: &[u8]| word.starts_with(b"-C");
-        if matches!(name, b"mapfile" | b"readarray")
-            && arguments
-                .iter()
-                .any(|word| word.as_deref().is_none_or(callback))
-        {
-            self.opaque(span, "commands run for the lines of an array");
-        }
-        let mut names: Vec<Vec<u8>> = match name {
-            b"read" => vec![b"REPLY".to_vec()],
-            b"mapfile" | b"readarray" => vec![b"MAPFILE".to_vec()],
-            b"getopts" => vec![b"OPTARG".to_vec(), b"OPTIND".to_vec()],
-            _ => Vec::new(),
-        };
-        let mut unknown = false;
-        for (position, operand) in arguments.iter().enumerate() {
-            // In `declare x=$y` the name is plain all the same.
-            let found = match operand {
-                Some(word) => Some(leading_name(word)),
-                None => self.operand_name(index, position, name),
-            };
-            unknown |= found.is_none();
-            names.extend(found);
-        }
-        if unknown {
-            self.opaque(span, "an assignment to a variable known only at run time");
-        }
-        self.assign_names(names, span);
-    }
-
-    /// `let EXPRESSION…`
-    fn assigning_let(&mut self, arguments: &[Option<Vec<u8>>], span: Span) {
-        self.state.evaluates = true;
-        for argument in arguments {
-            match argument {
-                Some(text) => {
-                    self.state.smuggles |= holds_substitution(text);
-                    self.assign_names(assigned_names(text).into_iter().collect(), span);
-                }
-                None => self.opaque(span, "an assignment to a variable known only at run time"),
-            }
-        }
-    }
-
-    /// A built-in that assigns only the variable after `option`, which may be glued to it.
-    fn assigning_option(&mut self, option: &[u8], arguments: &[Option<Vec<u8>>], span: Span) {
-        let relevant = |word: &Option<Vec<u8>>| {
-            word.as_deref()
-                .is_none_or(|word| !word.starts_with(b"-") || word.starts_with(option))
-        };
-        let Some(at) = arguments.iter().position(relevant) else {
-            return;
-        };
-        let word = arguments.get(at).and_then(Option::as_deref);
-        let variable = match word {
-            // Known only at run time, it could be the option.
-            None => arguments.get(at + 1).and_then(Option::as_deref),
-            Some(word) if word == option => {
-                let variable = arguments.get(at + 1).and_then(Option::as_deref);
-                if variable.is_none() {
-                    self.opaque(span, "an assignment to a variable known only at run time");
-                }
-                variable
-            }
-            Some(word) => word.strip_prefix(option),
-        };
-        if let Some(variable) = variable {
-            self.state.evaluates = true;
-            self.assign_names(vec![leading_name(variable)], span);
-        }
-    }
-
-    /// The plain name that a dynamic operand of a declaration starts with.
-    fn operand_name(&mut self, index: usize, position: usize, builtin: &[u8]) -> Option<Vec<u8>> {
-        let argv = &self.reserved(index)?.argv;
-        let start = argv
-            .iter()
-            .position(|word| word.as_static() == Some(builtin))?;
-        let prefix = argv.get(start + 1 + position)?.static_prefix();
-        let name = leading_name(prefix);
-        (prefix.len() > name.len() && is_name(&name)).then_some(name)
-    }
-
-    /// Records values not known here for some variables, as a sub-command after the built-in.
-    fn assign_names(&mut self, names: Vec<Vec<u8>>, span: Span) {
-        let names: BTreeSet<Vec<u8>> = names.into_iter().filter(|name| is_name(name)).collect();
-        if names.is_empty() {
-            return;
-        }
-        let index = self.reserve(self.pos);
-        for name in &names {
-            self.note_assignment(name, span);
-        }
-        let value = dynamic_word(span, Dynamic::Parameter);
-        if let Some(subcommand) = self.reserved(index) {
-            subcommand.span = span;
-            subcommand.assignments = names
-                .into_iter()
-                .map(|name| Assignment {
-                    name,
-                    value: value.clone(),
-                })
-                .collect();
-        }
-    }
-}
-
-/// The variable name that some text starts with.
-fn leading_name(text: &[u8]) -> Vec<u8> {
-    text.iter()
-        .copied()
-        .take_while(|&byte| continues_name(byte))
-        .collect()
 }
 
 fn is_harmless_option(name: &[u8]) -> bool {

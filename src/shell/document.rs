@@ -211,7 +211,7 @@ impl Parser<'_, '_> {
     }
 
     /// What a body expands when the document is made.
-    fn document_expansions(&mut self) -> Parsed<()> {
+    pub(super) fn document_expansions(&mut self) -> Parsed<()> {
         while !self.is_done() {
             self.tick()?;
             match self.peek() {

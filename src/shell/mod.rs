@@ -47,20 +47,21 @@ mod parameter;
 mod pieces;
 mod quote;
 mod redirect;
+mod sequence;
 mod simple;
+mod state;
 mod substitution;
+mod variables;
 mod word;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-
 use crate::model::script::{
     Context, Dialect, Folder, Opaque, Redirection, Script, Span, SubCommand, SyntaxError,
 };
-use document::Pending;
 use folder::Whereabouts;
+use state::State;
 
 /// What a production gives back.
 type Parsed<T> = Result<T, SyntaxError>;
@@ -100,117 +101,6 @@ struct Parser<'t, 's> {
     /// For inner text, where the whole of it stands in the line.
     outer: Option<Span>,
     state: &'s mut State,
-}
-
-/// What is known so far, whatever text is being read.
-struct State {
-    dialect: Dialect,
-    script: Script,
-    /// Steps left; see [`limit`].
-    fuel: u64,
-    /// Recursion of the parser itself, which is finer than the nesting shown to rules.
-    nesting: u16,
-    /// Bytes that brace expansion may still produce.
-    brace_budget: usize,
-    context: Context,
-    whereabouts: Whereabouts,
-    /// Here-documents announced on this line whose bodies have not begun.
-    pending: Vec<Pending>,
-    /// Whether extended patterns are words; in `bash -c` only inside `[[ … ]]`.
-    extended_globs: bool,
-    /// Any syntax beyond one simple command was seen.
-    compound: bool,
-    /// Where each function of the line is defined.
-    definitions: Vec<(Vec<u8>, Span)>,
-    /// Some text will be evaluated as arithmetic, which expands subscripts of the values it meets.
-    evaluates: bool,
-    /// Some literal text has the form of a subscript with a substitution in it.
-    smuggles: bool,
-    /// The sub-command whose inner text is being read.
-    carrier: Option<usize>,
-}
-
-impl State {
-    fn new(length: usize, dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            script: Script::default(),
-            fuel: limit::fuel(length),
-            nesting: 0,
-            brace_budget: limit::BRACE_BYTES,
-            context: Context::default(),
-            whereabouts: Whereabouts::default(),
-            pending: Vec::new(),
-            extended_globs: false,
-            compound: false,
-            definitions: Vec::new(),
-            evaluates: false,
-            smuggles: false,
-            carrier: None,
-        }
-    }
-
-    /// Draws the conclusions that need the whole line.
-    fn finish(mut self, length: usize) -> Script {
-        self.judge_functions();
-        if self.evaluates && self.smuggles {
-            // `x='a[$(id)]'; echo $((x))` runs `id`: arithmetic expands the subscripts it finds in
-            // the *value* of a variable. Which text reaches which evaluation is not decidable here.
-            let span = Span {
-                start: 0,
-                end: length,
-            };
-            let reason = "text that arithmetic evaluation could run as a command";
-            self.script.opaque.push(Opaque { span, reason });
-        }
-        self.script.single = self.is_single();
-        self.script
-    }
-
-    /// A function is called instead of the file of its name, earlier and later in ways that depend on
-    /// what has run; so its use is undecidable, and so is a definition that replaces a built-in.
-    fn judge_functions(&mut self) {
-        let names: BTreeSet<&[u8]> = self
-            .definitions
-            .iter()
-            .map(|(name, _)| name.as_slice())
-            .collect();
-        if names.is_empty() {
-            return;
-        }
-        let used = self
-            .script
-            .subcommands
-            .iter()
-            .filter(|sub| sub.program().is_some_and(|name| names.contains(name)))
-            .map(|sub| Opaque {
-                span: sub.span,
-                reason: "a call of a function of this line",
-            });
-        let shadowing = self
-            .definitions
-            .iter()
-            .filter(|(name, _)| builtin::is_shadowed(name))
-            .map(|&(_, span)| Opaque {
-                span,
-                reason: "a function in place of a built-in command",
-            });
-        let mut found: Vec<Opaque> = used.chain(shadowing).collect();
-        self.script.opaque.append(&mut found);
-    }
-
-    fn is_single(&self) -> bool {
-        let [only] = self.script.subcommands.as_slice() else {
-            return false;
-        };
-        !self.compound
-            && self.script.opaque.is_empty()
-            && self.script.functions.is_empty()
-            && !only.argv.is_empty()
-            && only.static_argv().is_some()
-            && only.assignments.is_empty()
-            && only.redirections.is_empty()
-    }
 }
 
 /// How far the output had grown at some point, to take a wrong guess back.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::arithmetic::holds_substitution;
 use super::cursor::{continues_name, is_name, starts_name};
 use super::word::Part;
 use super::{Parsed, Parser};
@@ -94,6 +95,7 @@ impl Parser<'_, '_> {
                     return Ok(());
                 }
                 b'\\' => self.pos += 2,
+                b'\'' if quoted && self.is_bash() => self.paired_quotes()?,
                 b'\'' if quoted => self.pos += 1,
                 b'\'' => drop(self.single_quoted()?),
                 b'"' => drop(self.double_quoted()?),
@@ -101,6 +103,10 @@ impl Parser<'_, '_> {
                     self.bump();
                     self.peek();
                     self.ansi_quoted()?;
+                }
+                b'$' if quoted && self.is_bash() && self.peek_second() == b'\'' => {
+                    // Decoded or not, and where it ends, depends on the version.
+                    return self.fail("`$'` in `${` in double quotes");
                 }
                 b'$' => drop(self.dollar(quoted)?),
                 b'`' => drop(self.backquoted(quoted)?),
@@ -111,6 +117,22 @@ impl Parser<'_, '_> {
                 _ => self.pos += 1,
             }
         }
+    }
+
+    /// Single quotes in `"${x:-'…'}"`. Bash looks for the closing brace behind the pair, yet expands
+    /// what is between them: they hide a `}` or a `"`, but no `$(…)`.
+    fn paired_quotes(&mut self) -> Parsed<()> {
+        let start = self.pos;
+        let text = self.single_quoted()?;
+        let span = self.span(start, self.pos);
+        if text.iter().any(|byte| b"$`\\\"".contains(byte)) {
+            self.opaque(
+                span,
+                "single quotes that do not quote, in `${` in double quotes",
+            );
+            self.inner(&text, span, |inner| inner.document_expansions())?;
+        }
+        Ok(())
     }
 
     /// Marks what an operator does beyond yielding text. `start` and `operator` are offsets of the
@@ -141,7 +163,9 @@ impl Parser<'_, '_> {
         } else if let [b':', next, ..] = rest
             && !matches!(next, b'-' | b'=' | b'?' | b'+')
         {
+            // Quotes in an expression keep nothing from being expanded.
             self.state.evaluates = true;
+            self.state.smuggles |= rest.contains(&b'\'') && holds_substitution(rest);
             self.note_arithmetic(operator, end);
         }
     }

@@ -15,6 +15,15 @@ enum Operator {
     },
 }
 
+impl Operator {
+    fn copies(self) -> bool {
+        match self {
+            Self::OutputCopy | Self::Plain(RedirectionKind::Duplicate) => true,
+            Self::Plain(_) | Self::HereDocument { .. } => false,
+        }
+    }
+}
+
 impl Parser<'_, '_> {
     /// The redirections after a compound command read by `production`, and the check that nothing
     /// else follows it. They are opened first, so they are filed under the folder before it.
@@ -70,8 +79,21 @@ impl Parser<'_, '_> {
             self.note_assignment(&name, span);
         }
         self.blanks_only()?;
-        if self.peek() == b'#' || !self.at_word() || self.number_before_operator() {
+        if self.peek() == b'#'
+            || !self.at_word()
+            || (!operator.copies() && self.number_before_operator())
+        {
             return self.fail("a redirection target expected");
+        }
+        if self.is_bash() && operator.copies() && self.peek() == b'-' {
+            // The shell takes the `-` alone: `<&-x` closes the input and goes on with a word `x`.
+            let at = self.pos;
+            self.pos += 1;
+            return Ok(Some(Redirection {
+                kind: RedirectionKind::Duplicate,
+                target: Word::text(self.span(at, self.pos), "-"),
+                body: None,
+            }));
         }
         let redirection = match operator {
             Operator::HereDocument { strip } => Redirection {

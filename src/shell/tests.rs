@@ -349,6 +349,9 @@ fn what_cannot_be_decided_is_marked() {
         "declare -i x='a[$(id)]'",
         "read 'a[$(id)]'",
         "mapfile -C id x",
+        "echo ${x:'$(id)'}",
+        "echo $(('$(id)'))",
+        "a['$(id)']=1",
     ] {
         assert!(is_opaque(line), "{line}");
     }
@@ -399,6 +402,9 @@ fn redirections_know_what_they_do() {
         assert_eq!(script.subcommands[0].redirections[0].kind, kind, "{text}");
         assert_eq!(argvs(&script), ["ls -l"], "{text}");
     }
+    // The `-` that closes a descriptor is a token of its own.
+    assert_eq!(argvs(&bash("ls 3<&-x >& -y")), ["ls x y"]);
+    assert_eq!(bash("ls >&1>f").subcommands[0].redirections.len(), 2);
     // A number no descriptor can have is an argument.
     assert_eq!(argvs(&bash("ls 2147483648>f")), ["ls 2147483648"]);
     assert_eq!(argvs(&posix("ls 10>f")), ["ls 10"]);
@@ -482,6 +488,18 @@ fn variables_changed_on_the_side_become_dynamic() {
         show(&script.subcommands[0].assignments[1].value),
         "<Array >"
     );
+}
+
+/// Both readings of the quotes parse; bash takes the one that runs `rm`.
+#[test]
+fn single_quotes_in_a_quoted_parameter_come_in_pairs() {
+    let script = bash(r#"echo "${x:-'"'}" ; rm y; echo "'}" '}"' \'"#);
+    assert_eq!(argvs(&script)[1], "rm y");
+    let script = bash(r#"echo "${x:-'$(rm y)'}""#);
+    assert_eq!(argvs(&script)[1], "rm y");
+    assert_eq!(argvs(&bash(r#"echo "${x:-'}'}""#)).len(), 1);
+    assert!(parse(br#"echo "${x:-it's}""#, Dialect::Bash).is_err());
+    assert_eq!(argvs(&posix(r#"echo "${x:-it's}""#)).len(), 1);
 }
 
 #[test]

@@ -218,3 +218,55 @@ fn without_keys_the_real_terminal_keeps_its_modes() {
     command.write_all(b"shown").unwrap();
     desk.see(&mut relay, "shown");
 }
+
+#[test]
+fn in_a_pipeline_lines_are_passed_on_and_a_pager_keeps_its_keys() {
+    let mut desk = Desk::new();
+    let found = tcgetattr(&desk.tty).unwrap();
+    let terminals = Terminals {
+        output: false,
+        ..ALL
+    };
+    let (input, output) = (desk.tty.as_fd(), desk.tty.as_fd());
+    let mut relay = Relay::between(terminals, Some(input), output).unwrap();
+    let mut command = File::from(relay.slave().unwrap().try_clone_to_owned().unwrap());
+    relay.run().unwrap();
+    assert_eq!(tcgetattr(&desk.tty).unwrap(), found);
+    desk.person.write_all(b"line\n").unwrap();
+    assert_eq!(listen(&mut relay, &mut command), b"line\n");
+
+    // A pager takes the keyboard.
+    let mut modes = found.clone();
+    modes.local_flags.remove(LocalFlags::ICANON);
+    tcsetattr(&desk.tty, SetArg::TCSANOW, &modes).unwrap();
+    desk.person.write_all(b"q").unwrap();
+    relay.ready().unwrap();
+    relay.ready().unwrap();
+    assert!(relay.to_command.is_empty());
+    let mut pager = File::from(desk.tty.try_clone().unwrap());
+    let mut buffer = [0; 16];
+    assert_eq!(pager.read(&mut buffer).unwrap(), 1);
+    drop(relay);
+    assert_eq!(tcgetattr(&desk.tty).unwrap(), modes);
+
+    // Echoed once, by the real terminal alone.
+    command.write_all(b"said").ok();
+    let mut buffer = [0; 64];
+    let count = desk.person.read(&mut buffer).unwrap();
+    assert_eq!(&buffer[..count], b"line\r\nq");
+}
+
+#[test]
+fn an_end_of_file_key_in_a_pipeline_is_passed_on() {
+    let mut desk = Desk::new();
+    let terminals = Terminals {
+        output: false,
+        ..ALL
+    };
+    let (input, output) = (desk.tty.as_fd(), desk.tty.as_fd());
+    let mut relay = Relay::between(terminals, Some(input), output).unwrap();
+    let mut command = File::from(relay.slave().unwrap().try_clone_to_owned().unwrap());
+    relay.run().unwrap();
+    desk.person.write_all(b"\x04").unwrap();
+    assert_eq!(listen(&mut relay, &mut command), b"");
+}

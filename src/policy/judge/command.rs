@@ -1,9 +1,9 @@
 //! Rules on commands: deny and ask are wide, allow is narrow.
 
+use super::Answer;
 use super::conditions;
 use super::read_only;
 use super::view::{View, chain};
-use super::{Answer, built_in};
 use crate::model::executable::{Format, Lookup, LookupError};
 use crate::model::judgement::Reason;
 use crate::model::path::AbsolutePath;
@@ -20,6 +20,10 @@ pub(super) fn answer(policy: &Policy, view: &View<'_>) -> Answer {
     if let Some(answer) = restricted(policy, view) {
         return answer;
     }
+    // Before the lookup: the program is looked up where the runner takes it, not here.
+    if let Some(answer) = covered_by_runner(policy, view) {
+        return answer;
+    }
     match view.lookup {
         Lookup::Nothing => return Answer::nothing(),
         Lookup::Dynamic => return Answer::ask(Reason::Dynamic),
@@ -29,15 +33,6 @@ pub(super) fn answer(policy: &Policy, view: &View<'_>) -> Answer {
     }
     if view.sub.program().is_none() || view.carried.unknown.is_some() {
         return Answer::ask(Reason::Dynamic);
-    }
-    if covered_by_runner(policy, view) {
-        return Answer::by(
-            Reason::RuleAllow,
-            &built_in(
-                "builtin.runner",
-                "the rule of the runner spells this command out",
-            ),
-        );
     }
     let mut blocked = None;
     for (rule, pattern) in commands(policy, view, Verdict::Allow) {
@@ -222,22 +217,23 @@ fn spelled_out(view: &View<'_>, pattern: &CommandPattern) -> bool {
     words_fine && !turns
 }
 
-/// Whether a runner (`npx X`, `ssh HOST X`) carries this sub-command and an allow rule of the runner
-/// reaches into it.
-fn covered_by_runner(policy: &Policy, view: &View<'_>) -> bool {
-    let Some(runner) = view.sub.carrier.and_then(|at| View::new(view.scene, at)) else {
-        return false;
-    };
-    let Some(start) = runner.carried.runner_at else {
-        return false;
-    };
-    if view.carried.unknown.is_some() || !view.carried.suspects.is_empty() {
-        return false;
+/// The allow rule of a runner (`npx X`, `ssh HOST X`) that carries this sub-command, if it reaches
+/// into it.
+fn covered_by_runner(policy: &Policy, view: &View<'_>) -> Option<Answer> {
+    let runner = View::new(view.scene, view.sub.carrier?)?;
+    let start = runner.carried.runner_at?;
+    if view.carried.unknown.is_some()
+        || !view.carried.suspects.is_empty()
+        || view.sub.program().is_none()
+    {
+        return None;
     }
-    commands(policy, &runner, Verdict::Allow).any(|(rule, pattern)| {
-        pattern.fixed_words() >= start
-            && matches(rule, pattern, &runner, Purpose::Allow) == Match::Yes
-    })
+    commands(policy, &runner, Verdict::Allow)
+        .find(|(rule, pattern)| {
+            pattern.fixed_words() >= start
+                && matches(rule, pattern, &runner, Purpose::Allow) == Match::Yes
+        })
+        .map(|(rule, _)| Answer::by(Reason::RuleAllow, &rule.reference))
 }
 
 fn restricts(pattern: &CommandPattern, view: &View<'_>) -> Match {

@@ -6,9 +6,7 @@ use crate::model::script::{Dynamic, Folder, Piece, Script, SubCommand, Word};
 
 /// Puts the home and the folder in place of `~`, `$HOME` and `$PWD`, unless the line might change them.
 pub(super) fn fill(script: &mut Script, facts: &Facts) {
-    if !script.opaque.is_empty() {
-        return;
-    }
+    // An opaque line asks whatever is put in here, and denials see more of it.
     let home = facts
         .home
         .as_ref()
@@ -64,7 +62,7 @@ pub(super) fn fill(script: &mut Script, facts: &Facts) {
 
 /// Whether a text inside this line sees the home and the folder that the line itself sees.
 pub(super) fn are_kept(script: &Script) -> bool {
-    script.opaque.is_empty() && !may_change(script, b"HOME") && !may_change(script, b"PWD")
+    !may_change(script, b"HOME") && !may_change(script, b"PWD")
 }
 
 struct Constants<'a> {
@@ -119,7 +117,11 @@ fn may_change(script: &Script, name: &[u8]) -> bool {
             .assignments
             .iter()
             .any(|assignment| assignment.name == name);
-        let naming = sub.program().is_none_or(names_variables) && !sub.argv.is_empty();
+        let naming = sub.argv.first().is_some_and(|program| {
+            program
+                .as_static()
+                .map_or_else(|| !is_path(program), names_variables)
+        });
         let named = naming
             && sub.argv.iter().any(|word| {
                 let known = word.static_prefix();
@@ -162,4 +164,12 @@ fn names_variables(program: &[u8]) -> bool {
             | b"command"
             | b"trap"
     )
+}
+
+/// Whether the word surely holds a slash, and so names a file and no built-in.
+fn is_path(word: &Word) -> bool {
+    word.pieces.iter().any(|piece| match piece {
+        Piece::Text(text) => text.contains(&b'/'),
+        Piece::Dynamic { .. } => false,
+    })
 }
