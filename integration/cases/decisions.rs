@@ -20,6 +20,11 @@ pub const CASES: &[Case] = &[
     case("deny_through_carriers", 5, deny_through_carriers),
     case("deny_beats_an_approver_that_says_yes", 5, deny_beats_yes),
     case("refused_by_the_approver", 1, refused_by_the_approver),
+    case(
+        "approver_finds_nothing_in_the_workspace",
+        1,
+        approver_finds_nothing_in_the_workspace,
+    ),
     case("planted_program_is_not_covered", 1, planted_program),
     case(
         "the_question_shows_what_runs",
@@ -228,5 +233,26 @@ fn the_question_shows_what_runs(w: &World) -> Outcome {
     expect(
         w.ws.join("made by\u{202e}hand").exists(),
         "what ran is not what was asked for",
+    )
+}
+
+/// The approver runs outside the sandbox: a program planted in the workspace must not be what it finds
+/// under an everyday name, though the command itself may have that folder in its PATH.
+fn approver_finds_nothing_in_the_workspace(w: &World) -> Outcome {
+    let bin = w.ws.join("node_modules/.bin");
+    fs::create_dir_all(&bin)?;
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    w.asked(YES)?
+        .env("PATH", &path)
+        .line("touch made")?
+        .exits(0)?;
+    let given = fs::read_to_string(w.top.join("approver.path"))?;
+    let planted = given
+        .trim()
+        .split(':')
+        .any(|folder| std::path::Path::new(folder).starts_with(&w.ws));
+    expect(
+        !planted,
+        format!("the approver's PATH is `{}`", given.trim()),
     )
 }

@@ -18,7 +18,7 @@ fn landlock_abi(w: &World) -> Outcome {
         .as_i64()
         .unwrap_or(0);
     let doctor = doctor(w)?;
-    let told = find(&doctor, "abi").and_then(Value::as_i64);
+    let told = find(&doctor, "landlock").and_then(Value::as_i64);
     expect(
         told == Some(abi),
         format!("the kernel has Landlock ABI {abi}, doctor says {told:?}"),

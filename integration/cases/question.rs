@@ -28,14 +28,13 @@ fn answered_on_the_terminal(w: &World) -> Outcome {
     ] {
         let run = w.policy(ASK_ALL)?;
         let (mut terminal, mut started) = terminal::start(&run.command(&["-c", LINE]), &w.logs())?;
-        terminal.await_text("made-by-hand", &mut started)?;
+        terminal.await_prompt(&mut started)?;
         expect(
             !w.ws.join("made-by-hand").exists(),
             "it ran before it was asked about",
         )?;
         terminal.types(keys)?;
-        let ran = started.end()?;
-        ran.exits(code)?;
+        terminal.end(started)?.exits(code)?;
         let there = w.ws.join("made-by-hand").exists();
         expect(
             there == made,
@@ -53,7 +52,7 @@ fn typed_before(w: &World) -> Outcome {
         .prefix(&["sh", "-c", "sleep 0.3; exec \"$@\"", "sh"]);
     let (mut terminal, mut started) = terminal::start(&run.command(&["-c", LINE]), &w.logs())?;
     terminal.types("y\n")?;
-    terminal.await_text("touch made-by-hand", &mut started)?;
+    terminal.await_prompt(&mut started)?;
     std::thread::sleep(std::time::Duration::from_millis(300));
     expect(
         started.running()?,
@@ -61,16 +60,16 @@ fn typed_before(w: &World) -> Outcome {
     )?;
     expect(!w.ws.join("made-by-hand").exists(), "the early yes counted")?;
     terminal.types("n\n")?;
-    started.end()?.exits(126)?;
+    terminal.end(started)?.exits(126)?;
     expect(!w.ws.join("made-by-hand").exists(), "it ran")
 }
 
 fn interrupt_during_the_question(w: &World) -> Outcome {
     let run = w.policy(ASK_ALL)?;
     let (mut terminal, mut started) = terminal::start(&run.command(&["-c", LINE]), &w.logs())?;
-    terminal.await_text("made-by-hand", &mut started)?;
+    terminal.await_prompt(&mut started)?;
     started.signal(Signal::SIGINT)?;
-    started.end()?.exits(130)?;
+    terminal.end(started)?.exits(130)?;
     expect(!w.ws.join("made-by-hand").exists(), "it ran")?;
     expect(
         w.alive().is_empty(),
@@ -83,16 +82,16 @@ fn interrupt_during_the_question(w: &World) -> Outcome {
     // The same from the keyboard.
     let run = w.policy(ASK_ALL)?;
     let (mut terminal, mut started) = terminal::start(&run.command(&["-c", LINE]), &w.logs())?;
-    terminal.await_text("made-by-hand", &mut started)?;
+    terminal.await_prompt(&mut started)?;
     terminal.types("\u{3}")?;
-    started.end()?.exits(130)?;
+    terminal.end(started)?.exits(130)?;
     expect(!w.ws.join("made-by-hand").exists(), "it ran")
 }
 
 fn terminal_closed(w: &World) -> Outcome {
     let run = w.policy(ASK_ALL)?;
     let (mut terminal, mut started) = terminal::start(&run.command(&["-c", LINE]), &w.logs())?;
-    terminal.await_text("made-by-hand", &mut started)?;
+    terminal.await_prompt(&mut started)?;
     drop(terminal);
     started.end()?.exits(130)?;
     expect(!w.ws.join("made-by-hand").exists(), "it ran")?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::openpty;
 
-use super::process::{self, Started, limit};
+use super::process::{self, Ran, Started, limit};
 use super::{Outcome, fail};
 
 /// The person's side of a terminal.
@@ -50,20 +50,34 @@ pub fn start(command: &Command, folder: &std::path::Path) -> Outcome<(Terminal, 
 }
 
 impl Terminal {
-    /// Reads until `text` has appeared.
-    pub fn await_text(&mut self, text: &str, started: &mut Started) -> Outcome {
+    /// Reads until the question stands there whole and waits for a key.
+    pub fn await_prompt(&mut self, started: &mut Started) -> Outcome {
         let begin = Instant::now();
-        while !String::from_utf8_lossy(&self.seen).contains(text) {
+        while !self.asks() {
             if begin.elapsed() > limit() || !started.running()? {
                 return fail(format!(
-                    "`{text}` never appeared on the terminal; it shows: {}; stderr: {}",
-                    String::from_utf8_lossy(&self.seen),
+                    "no question appeared on the terminal; it shows: {}; stderr: {}",
+                    self.shown(),
                     started.message()
                 ));
             }
             self.read_some()?;
         }
         Ok(())
+    }
+
+    fn asks(&self) -> bool {
+        let shown = self.shown();
+        shown.contains("then Enter") && shown.trim_end().ends_with('>')
+    }
+
+    /// Reads on until the program has ended: one that nobody reads could not say its last words.
+    pub fn end(&mut self, mut started: Started) -> Outcome<Ran> {
+        let begin = Instant::now();
+        while started.running()? && begin.elapsed() < limit() {
+            self.read_some()?;
+        }
+        started.end()
     }
 
     fn read_some(&mut self) -> Outcome {

@@ -26,7 +26,9 @@ pub const YES: &str = "allow";
 pub const NO: &str = "deny";
 
 /// The beginning of every approver: keeps the question, counts the call, and knows both answers.
-const APPROVER: &str = r#"cat > question.json
+const APPROVER: &str = r#"printf '%s\n' "$PATH" > approver.path
+PATH=/usr/bin:/bin
+cat > question.json
 echo asked >> asked.log
 object=$(grep -o '"object":"[^"]*"' question.json | head -n 1)
 allow() { printf '{%s,"decision":"allow"}\n' "$object"; }
