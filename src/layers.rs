@@ -199,7 +199,7 @@ impl Owner {
 ///
 /// A file or folder that others can write or own, or that cannot be read as text: nothing is skipped.
 pub fn gather(places: &Places, chosen: Option<&Path>) -> Result<Vec<Source>, LayerError> {
-    let mut sources = managed(&places.managed_dir)?;
+    let mut sources = managed(places)?;
     if let Some(chosen) = chosen {
         let path = here(chosen)?;
         let text = read(&path, Owner::RootOrUser)?.ok_or_else(|| LayerError::Unreadable {
@@ -242,8 +242,13 @@ fn here(path: &Path) -> Result<AbsolutePath, LayerError> {
         .map_err(|error| bad(io::Error::new(io::ErrorKind::InvalidInput, error)))
 }
 
-/// `*.toml` of the managed folder, in the order of their names.
-fn managed(folder: &AbsolutePath) -> Result<Vec<Source>, LayerError> {
+/// Reads the managed layer alone: `*.toml` of its folder, in the order of their names.
+///
+/// # Errors
+///
+/// As [`gather`].
+pub fn managed(places: &Places) -> Result<Vec<Source>, LayerError> {
+    let folder = &places.managed_dir;
     let unreadable = |source| LayerError::Unreadable {
         path: folder.clone(),
         source,

@@ -1,6 +1,9 @@
 //! The command line on any machine: judging verbs, exit codes, messages. Nothing here needs a kernel
 //! feature; what runs under the sandbox is tested in integration/.
-#![allow(clippy::disallowed_methods, reason = "the program under test is started plainly")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the program under test is started plainly"
+)]
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -43,7 +46,10 @@ impl Scratch {
     fn check(&self, policy: &str, line: &str) -> (i32, String) {
         let file = self.policy(policy);
         let output = self.run(&["check", "--policy", file.to_str().unwrap(), "-c", line]);
-        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
     }
 
     fn jsonl(&self, requests: &str) -> Vec<serde_json::Value> {
@@ -54,7 +60,12 @@ impl Scratch {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        child.stdin.take().unwrap().write_all(requests.as_bytes()).unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(requests.as_bytes())
+            .unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success());
         output
@@ -89,15 +100,24 @@ fn check_exits_by_verdict() {
 fn check_json_names_program_digest_rule_and_span() {
     let scratch = Scratch::new("json");
     let file = scratch.policy("version = 1\n[permissions]\nallow = [\"touch\"]\n");
-    let output =
-        scratch.run(&["check", "--json", "--policy", file.to_str().unwrap(), "-c", "touch 'a b'"]);
+    let output = scratch.run(&[
+        "check",
+        "--json",
+        "--policy",
+        file.to_str().unwrap(),
+        "-c",
+        "touch 'a b'",
+    ]);
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["schema"], "tipstaff.check/1");
     assert_eq!(answer["verdict"], "allow");
     assert_eq!(answer["reason"], "rule-allow");
     let sub = &answer["subcommands"][0];
     assert_eq!(sub["argv"], serde_json::json!(["touch", "a b"]));
-    assert!(sub["program"].as_str().unwrap().ends_with("/touch"), "{sub}");
+    assert!(
+        sub["program"].as_str().unwrap().ends_with("/touch"),
+        "{sub}"
+    );
     assert!(sub["digest"].as_str().unwrap().starts_with("sha256:"));
     assert_eq!(sub["rule"]["place"]["line"], 3);
     assert_eq!(sub["span"], serde_json::json!({"start": 0, "end": 11}));
@@ -126,9 +146,17 @@ fn jsonl_answers_every_line_whatever_it_is() {
         assert_eq!(answers[index]["id"], id);
         assert!(answers[index]["error"].is_string(), "{}", answers[index]);
     }
-    assert!(answers[4]["error"].as_str().unwrap().contains("permisions"), "{}", answers[4]);
+    assert!(
+        answers[4]["error"].as_str().unwrap().contains("permisions"),
+        "{}",
+        answers[4]
+    );
     assert_eq!(answers[8], answers[0]);
-    assert!(answers.iter().all(|answer| answer["schema"] == "tipstaff.check/1"));
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer["schema"] == "tipstaff.check/1")
+    );
 }
 
 #[test]
@@ -141,7 +169,13 @@ fn a_broken_policy_is_named_with_line_and_column() {
     let text = stderr(&output);
     assert!(text.contains("policy.toml:3:1"), "{text}");
     assert!(text.contains("allow"), "a near miss is suggested: {text}");
-    assert_eq!(scratch.run(&["check", "--policy", file, "-c", "ls"]).status.code(), Some(2));
+    assert_eq!(
+        scratch
+            .run(&["check", "--policy", file, "-c", "ls"])
+            .status
+            .code(),
+        Some(2)
+    );
     let run = scratch.run(&["run", "--policy", file, "-c", "touch ran"]);
     assert_eq!(run.status.code(), Some(125));
     assert!(!scratch.root.join("ws/ran").exists());
@@ -150,11 +184,20 @@ fn a_broken_policy_is_named_with_line_and_column() {
 #[test]
 fn usage_errors_of_running_verbs_leave_two_to_the_command() {
     let scratch = Scratch::new("usage");
-    assert_eq!(scratch.run(&["run", "--no-such-option"]).status.code(), Some(125));
+    assert_eq!(
+        scratch.run(&["run", "--no-such-option"]).status.code(),
+        Some(125)
+    );
     assert_eq!(scratch.run(&["run"]).status.code(), Some(125));
     assert_eq!(scratch.run(&["sh"]).status.code(), Some(125));
     assert_eq!(scratch.run(&["check"]).status.code(), Some(2));
-    assert_eq!(scratch.run(&["run", "--mode", "yolo", "-c", "ls"]).status.code(), Some(125));
+    assert_eq!(
+        scratch
+            .run(&["run", "--mode", "yolo", "-c", "ls"])
+            .status
+            .code(),
+        Some(125)
+    );
     assert_eq!(scratch.run(&["--help"]).status.code(), Some(0));
     assert_eq!(scratch.run(&["run", "--help"]).status.code(), Some(0));
     assert_eq!(scratch.run(&["--version"]).status.code(), Some(0));
@@ -176,11 +219,23 @@ fn explain_shows_file_rule_and_what_would_change_it() {
     let scratch = Scratch::new("explain");
     let file = scratch.policy("version = 1\n[permissions]\ndeny = [\"rm -rf\"]\n");
     let output = scratch.run(&[
-        "explain", "--policy", file.to_str().unwrap(), "-c", "rm -rf x; mkdir \"$Y\"; ls",
+        "explain",
+        "--policy",
+        file.to_str().unwrap(),
+        "-c",
+        "rm -rf x; mkdir \"$Y\"; ls",
     ]);
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    for needle in ["deny", "policy.toml:3", "sha256:", "/rm", "unmatched", "change", "read-only-default"] {
+    for needle in [
+        "deny",
+        "policy.toml:3",
+        "sha256:",
+        "/rm",
+        "unmatched",
+        "change",
+        "read-only-default",
+    ] {
         assert!(text.contains(needle), "`{needle}` is missing in:\n{text}");
     }
 }

@@ -35,13 +35,18 @@ impl Denial {
 
     /// What was judged is not what would start any more, and `what` says why.
     pub fn changed(what: String) -> Self {
-        Self { detail: Some(what), ..Self::of(Reason::CallChanged) }
+        Self {
+            detail: Some(what),
+            ..Self::of(Reason::CallChanged)
+        }
     }
 
     /// The sandbox is proved at `proved`, which is less than what is needed.
     pub(super) fn short_of(needed: Level, proved: Level) -> Self {
         Self {
-            detail: Some(format!("needs {needed}, and the sandbox is proved at {proved}")),
+            detail: Some(format!(
+                "needs {needed}, and the sandbox is proved at {proved}"
+            )),
             ..Self::of(Reason::SandboxUnavailable)
         }
     }
@@ -99,7 +104,10 @@ impl Denial {
                 Some(source) => format!("{failure}: {source}"),
                 None => failure.to_string(),
             },
-            None => self.detail.clone().unwrap_or_else(|| why(self.reason).to_owned()),
+            None => self
+                .detail
+                .clone()
+                .unwrap_or_else(|| why(self.reason).to_owned()),
         };
         let by = self
             .by

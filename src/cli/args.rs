@@ -46,7 +46,13 @@ pub enum Verb {
 #[derive(Debug, Args)]
 pub struct CommandArgs {
     /// A shell line
-    #[arg(short = 'c', value_name = "LINE", allow_hyphen_values = true, conflicts_with = "argv", required_unless_present = "argv")]
+    #[arg(
+        short = 'c',
+        value_name = "LINE",
+        allow_hyphen_values = true,
+        conflicts_with = "argv",
+        required_unless_present = "argv"
+    )]
     pub line: Option<OsString>,
     /// A program with its arguments; no shell reads them
     #[arg(last = true, value_name = "ARGV")]
@@ -226,7 +232,9 @@ pub struct DoctorOptions {
 
 /// `90s`, `5m`, `2h`, `500ms`, or plain seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, unit) = text.split_at(split);
     let wrong = || format!("`{text}` is not a time; write it like 90s, 5m, 2h or 500ms");
     let number: u64 = digits.parse().map_err(|_| wrong())?;
@@ -238,7 +246,9 @@ fn duration(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     match milliseconds {
-        Some(0) => Err("a time limit of zero would let nothing run; leave it out for no limit".into()),
+        Some(0) => {
+            Err("a time limit of zero would let nothing run; leave it out for no limit".into())
+        }
         Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
         None => Err(wrong()),
     }

@@ -18,7 +18,12 @@ const LONGEST: usize = 8 << 20;
 
 /// Judges one line, or with `--jsonl` one a line.
 pub fn check(options: CheckOptions) -> u8 {
-    let CheckOptions { common, jsonl, line, argv } = options;
+    let CheckOptions {
+        common,
+        jsonl,
+        line,
+        argv,
+    } = options;
     if jsonl {
         return every_line(&common);
     }
@@ -85,7 +90,10 @@ fn every_line(common: &Common) -> u8 {
 
 fn answer(common: &Common, text: &[u8]) -> String {
     if text.len() > LONGEST {
-        return failed(&serde_json::Value::Null, format!("the request is longer than {LONGEST} bytes"));
+        return failed(
+            &serde_json::Value::Null,
+            format!("the request is longer than {LONGEST} bytes"),
+        );
     }
     let asked: Asked = match serde_json::from_slice(text) {
         Ok(asked) => asked,
@@ -125,5 +133,9 @@ fn judge(common: &Common, asked: &Asked) -> Result<Answer, Error> {
 }
 
 fn failed(id: &serde_json::Value, error: String) -> String {
-    output::json_line(&Failed { schema: "tipstaff.check/1", id, error })
+    output::json_line(&Failed {
+        schema: "tipstaff.check/1",
+        id,
+        error,
+    })
 }

@@ -32,7 +32,10 @@ impl Check {
     fn of(result: Result<String, Error>) -> Self {
         match result {
             Ok(seen) => Self { works: true, seen },
-            Err(error) => Self { works: false, seen: error.render().trim_end().to_owned() },
+            Err(error) => Self {
+                works: false,
+                seen: error.render().trim_end().to_owned(),
+            },
         }
     }
 }
@@ -56,7 +59,11 @@ pub fn doctor(options: DoctorOptions) -> u8 {
         identity: of(&|supervisor| supervisor.identity_here()),
         policy: of(&|supervisor| {
             let names = supervisor.check_layers()?;
-            Ok(if names.is_empty() { "built-in rules only".to_owned() } else { names.join(", ") })
+            Ok(if names.is_empty() {
+                "built-in rules only".to_owned()
+            } else {
+                names.join(", ")
+            })
         }),
         record: of(&|supervisor| supervisor.record_here()),
     };
@@ -66,19 +73,27 @@ pub fn doctor(options: DoctorOptions) -> u8 {
         output::print(&text(&health));
     }
     let usable = health.probe.level >= Level::L1
-        && [&health.identity, &health.policy, &health.record].iter().all(|check| check.works);
+        && [&health.identity, &health.policy, &health.record]
+            .iter()
+            .all(|check| check.works);
     if usable { 0 } else { FAILURE }
 }
 
 fn text(health: &Health) -> String {
     let mut text = format!("level    {}\n", health.probe.level);
-    let layers = health.probe.layers.iter().map(|layer| (layer.name, layer.works, layer.seen.as_str()));
+    let layers = health
+        .probe
+        .layers
+        .iter()
+        .map(|layer| (layer.name, layer.works, layer.seen.as_str()));
     let checks = [
         ("identity", &health.identity),
         ("policy", &health.policy),
         ("record", &health.record),
     ];
-    let checks = checks.iter().map(|(name, check)| (*name, check.works, check.seen.as_str()));
+    let checks = checks
+        .iter()
+        .map(|(name, check)| (*name, check.works, check.seen.as_str()));
     for (name, works, seen) in layers.chain(checks) {
         let mark = if works { "ok" } else { "no" };
         text.push_str(&format!("{mark}       {name}: {seen}\n"));

@@ -54,3 +54,9 @@ fn usage_code(arguments: &[std::ffi::OsString]) -> u8 {
         _ => USAGE,
     }
 }
+
+/// The whole table of verbs and options, for the man page and its test.
+pub fn table() -> clap::Command {
+    use clap::CommandFactory as _;
+    Cli::command()
+}

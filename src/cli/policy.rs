@@ -11,7 +11,9 @@ use super::{USAGE, output, setup};
 pub fn policy(options: PolicyOptions) -> u8 {
     match options.verb {
         PolicyVerb::Check { files } if files.is_empty() => {
-            let checked = setup::builder(&Common::default()).build().and_then(|s| s.check_layers());
+            let checked = setup::builder(&Common::default())
+                .build()
+                .and_then(|s| s.check_layers());
             match checked {
                 Ok(names) => {
                     for name in names {
@@ -27,7 +29,10 @@ pub fn policy(options: PolicyOptions) -> u8 {
         }
         PolicyVerb::Check { files } => files.iter().map(|file| one(file)).max().unwrap_or(0),
         PolicyVerb::Trust => {
-            match setup::builder(&Common::default()).build().and_then(|s| s.trust_project()) {
+            match setup::builder(&Common::default())
+                .build()
+                .and_then(|s| s.trust_project())
+            {
                 Ok(file) => {
                     output::print(&format!("{file}: trusted as it stands\n"));
                     0
@@ -42,8 +47,14 @@ pub fn policy(options: PolicyOptions) -> u8 {
 }
 
 fn one(file: &Path) -> u8 {
-    let common = Common { policy: Some(PathBuf::from(file)), ..Common::default() };
-    match setup::builder(&common).build().and_then(|s| s.check_layers()) {
+    let common = Common {
+        policy: Some(PathBuf::from(file)),
+        ..Common::default()
+    };
+    match setup::builder(&common)
+        .build()
+        .and_then(|s| s.check_layers())
+    {
         Ok(_) => {
             output::print(&format!("{}: ok\n", file.display()));
             0

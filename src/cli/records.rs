@@ -26,13 +26,15 @@ struct VerifiedJson {
 
 /// Shows or verifies.
 pub fn audit(options: AuditOptions) -> u8 {
-    let result = setup::builder(&Common::default()).build().and_then(|supervisor| {
-        match options.verb {
-            AuditVerb::Show { last, json } => show(supervisor.state(), last, json),
-            AuditVerb::Verify { json } => verify(supervisor.state(), json),
-        }
-        .map_err(Error::from)
-    });
+    let result = setup::builder(&Common::default())
+        .build()
+        .and_then(|supervisor| {
+            match options.verb {
+                AuditVerb::Show { last, json } => show(supervisor.state(), last, json),
+                AuditVerb::Verify { json } => verify(supervisor.state(), json),
+            }
+            .map_err(Error::from)
+        });
     match result {
         Ok(code) => code,
         Err(error) => {
@@ -43,7 +45,13 @@ pub fn audit(options: AuditOptions) -> u8 {
 }
 
 fn show(state: &AbsolutePath, last: usize, json: bool) -> Result<u8, AuditError> {
-    let shown = audit::show(state, &Filter { last: Some(last), ..Filter::default() })?;
+    let shown = audit::show(
+        state,
+        &Filter {
+            last: Some(last),
+            ..Filter::default()
+        },
+    )?;
     let mut code = 0;
     for entry in shown {
         match entry {
@@ -66,8 +74,18 @@ fn line(record: &Record) -> String {
         None => String::new(),
     };
     let said = match record.kind {
-        Kind::Decided => format!("{} {} {}", text("final"), text("reason"), command(&record.record)),
-        Kind::Finished => format!("{} exit {} after {} ms", text("outcome"), text("exit_code"), text("duration_ms")),
+        Kind::Decided => format!(
+            "{} {} {}",
+            text("final"),
+            text("reason"),
+            command(&record.record)
+        ),
+        Kind::Finished => format!(
+            "{} exit {} after {} ms",
+            text("outcome"),
+            text("exit_code"),
+            text("duration_ms")
+        ),
         Kind::Recovered => format!("closed a torn record of {} bytes", text("torn_bytes")),
     };
     let kind = match record.kind {
@@ -76,13 +94,22 @@ fn line(record: &Record) -> String {
         Kind::Recovered => "recovered",
     };
     // Records hold what callers said; it must not drive the terminal that shows them.
-    format!("{:>6} {} {kind:<9} {}\n", record.sequence, record.time, Escaped::from(said.as_str()))
+    format!(
+        "{:>6} {} {kind:<9} {}\n",
+        record.sequence,
+        record.time,
+        Escaped::from(said.as_str())
+    )
 }
 
 fn command(record: &serde_json::Value) -> String {
     let command = record.get("command");
-    let line = command.and_then(|command| command.get("line")).and_then(serde_json::Value::as_str);
-    let argv = command.and_then(|command| command.get("argv")).and_then(serde_json::Value::as_array);
+    let line = command
+        .and_then(|command| command.get("line"))
+        .and_then(serde_json::Value::as_str);
+    let argv = command
+        .and_then(|command| command.get("argv"))
+        .and_then(serde_json::Value::as_array);
     match (line, argv) {
         (Some(line), _) => line.to_owned(),
         (None, Some(argv)) => shell_words::join(argv.iter().filter_map(serde_json::Value::as_str)),

@@ -13,7 +13,15 @@ use super::{FAILURE, output, setup};
 
 /// Runs a line or an argv.
 pub fn run(options: RunOptions) -> u8 {
-    let RunOptions { common, timeout, approver, status_fd, claim, ids, command } = options;
+    let RunOptions {
+        common,
+        timeout,
+        approver,
+        status_fd,
+        claim,
+        ids,
+        command,
+    } = options;
     let status = match status_fd.map(descriptor).transpose() {
         Ok(status) => status,
         Err(message) => return fail(&message),
@@ -49,7 +57,12 @@ pub fn sh(options: ShOptions) -> u8 {
         Ok(request) => request,
         Err(message) => return fail(&message),
     };
-    finish(attach_terminal(setup::builder(&common)), request, false, None)
+    finish(
+        attach_terminal(setup::builder(&common)),
+        request,
+        false,
+        None,
+    )
 }
 
 /// The approver command of `--approver`.
@@ -69,7 +82,9 @@ fn attach_terminal(builder: Builder) -> Builder {
 }
 
 fn finish(builder: Builder, request: Request, json: bool, status: Option<File>) -> u8 {
-    let result: Result<Report, Error> = builder.build().and_then(|supervisor| supervisor.run(request));
+    let result: Result<Report, Error> = builder
+        .build()
+        .and_then(|supervisor| supervisor.run(request));
     match result {
         Ok(report) => {
             if let Some(message) = report.message() {
@@ -84,7 +99,9 @@ fn finish(builder: Builder, request: Request, json: bool, status: Option<File>) 
                 output::say_raw(&output::json_line(&error.as_json()));
             }
             if let Some(mut status) = status {
-                status.write_all(output::json_line(&error.as_json()).as_bytes()).ok();
+                status
+                    .write_all(output::json_line(&error.as_json()).as_bytes())
+                    .ok();
             }
             FAILURE
         }

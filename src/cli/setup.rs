@@ -13,7 +13,9 @@ use super::args::Common;
 
 /// This process's environment as a value.
 pub fn environment() -> Environment {
-    std::env::vars_os().map(|(name, value)| (name.into_vec(), value.into_vec())).collect()
+    std::env::vars_os()
+        .map(|(name, value)| (name.into_vec(), value.into_vec()))
+        .collect()
 }
 
 /// A builder with the options every verb shares.
@@ -50,11 +52,18 @@ fn folder(option: &str, path: Option<&Path>) -> Result<Option<AbsolutePath>, Str
     if path.as_os_str().as_bytes().is_empty() {
         return Err(format!("{option} is empty; name a folder"));
     }
-    let whole = if path.is_absolute() { path.to_path_buf() } else { here()?.join(path) };
-    AbsolutePath::new(whole).map(Some).map_err(|error| format!("{option}: {error}"))
+    let whole = if path.is_absolute() {
+        path.to_path_buf()
+    } else {
+        here()?.join(path)
+    };
+    AbsolutePath::new(whole)
+        .map(Some)
+        .map_err(|error| format!("{option}: {error}"))
 }
 
 fn here() -> Result<PathBuf, String> {
-    std::env::current_dir()
-        .map_err(|error| format!("the present folder cannot be found ({error}); name one with --cwd"))
+    std::env::current_dir().map_err(|error| {
+        format!("the present folder cannot be found ({error}); name one with --cwd")
+    })
 }

@@ -21,8 +21,14 @@ pub struct Signals {
 impl Signals {
     /// Takes the signals.
     pub fn take() -> Result<Self, LaunchError> {
-        let taken: SigSet =
-            [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGWINCH].into_iter().collect();
+        let taken: SigSet = [
+            Signal::SIGINT,
+            Signal::SIGTERM,
+            Signal::SIGHUP,
+            Signal::SIGWINCH,
+        ]
+        .into_iter()
+        .collect();
         let mut old = SigSet::empty();
         pthread_sigmask(SigmaskHow::SIG_BLOCK, Some(&taken), Some(&mut old))
             .map_err(LaunchError::watch("pthread_sigmask"))?;

@@ -12,7 +12,7 @@ use super::lex::{self, Bad};
 use super::path_pattern::PathPattern;
 use super::reader::{At, Reader, key_span};
 use super::rule::{self, Conditions, Rule, Target};
-use super::settings::{Decided, Given, Settings};
+use super::settings::{Given, Settings};
 use super::suggest::nearest;
 use super::{Policy, Source, judge};
 use crate::model::judgement::{Layer, Place, RuleRef};
@@ -61,7 +61,6 @@ struct Loading {
     rules: Vec<Rule>,
     ids: BTreeMap<String, String>,
     settings: Settings,
-    decided: Decided,
     read_only_defaults: Option<bool>,
     disabled: Vec<String>,
     /// Ids to disable with a fault to report if there is no such rule.
@@ -117,8 +116,7 @@ impl Loading {
             self.long_rule(source, reader, &table);
         }
         if !project {
-            Given::read(reader, document, source.layer)
-                .apply(&mut self.settings, &mut self.decided);
+            Given::read(reader, document, source.layer).apply(&mut self.settings);
         }
     }
 

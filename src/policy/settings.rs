@@ -38,25 +38,21 @@ impl std::str::FromStr for Headless {
 }
 
 /// How questions are asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Approvals {
-    /// How long an attached approver has, in wall-clock time.
-    pub timeout: Duration,
+    timeout: Option<Duration>,
     /// An external approver: program and arguments.
     pub command: Option<Vec<String>>,
-    /// Nobody attached.
-    pub headless: Headless,
+    /// What happens when nobody is attached; refused when no layer says.
+    pub headless: Option<Headless>,
 }
 
 /// The settings of all layers together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// The mode a run has when it names none, and the widest it may name.
-    pub mode: Mode,
-    /// The profile.
-    pub profile: ProfileName,
-    /// The network.
-    pub network: Network,
+    mode: Option<Mode>,
+    profile: Option<ProfileName>,
+    network: Option<Network>,
     /// The user to run as when started as root.
     pub user: Option<String>,
     /// Whether a run may not stay uid 0.
@@ -65,24 +61,6 @@ pub struct Settings {
     pub within: Vec<Vec<String>>,
     /// Questions.
     pub approvals: Approvals,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            mode: Mode::default(),
-            profile: ProfileName::default(),
-            network: Network::default(),
-            user: None,
-            forbid_root: false,
-            within: Vec::new(),
-            approvals: Approvals {
-                timeout: Duration::from_secs(600),
-                command: None,
-                headless: Headless::default(),
-            },
-        }
-    }
 }
 
 /// The settings of one layer: what it leaves out it does not decide.
@@ -182,75 +160,56 @@ impl Given {
     }
 
     /// Adds this layer to the layers before it.
-    pub(super) fn apply(self, settings: &mut Settings, decided: &mut Decided) {
-        strictest(&mut settings.mode, self.mode, &mut decided.mode, looseness);
-        strictest(
-            &mut settings.profile,
-            self.profile,
-            &mut decided.profile,
-            |profile| match profile {
-                ProfileName::ReadOnly => 0,
-                ProfileName::Workspace => 1,
-            },
-        );
-        strictest(
-            &mut settings.network,
-            self.network,
-            &mut decided.network,
-            |network| match network {
-                Network::Off => 0,
-                Network::Loopback => 1,
-                Network::Full => 2,
-            },
-        );
-        strictest(
-            &mut settings.approvals.headless,
-            self.headless,
-            &mut decided.headless,
-            |headless| match headless {
-                Headless::Refuse => 0,
-                Headless::Wait => 1,
-            },
-        );
-        strictest(
-            &mut settings.approvals.timeout,
-            self.timeout,
-            &mut decided.timeout,
-            Duration::as_secs,
-        );
+    pub(super) fn apply(self, settings: &mut Settings) {
+        settings.mode = strictest(settings.mode, self.mode, loose_mode);
+        settings.profile = strictest(settings.profile, self.profile, loose_profile);
+        settings.network = strictest(settings.network, self.network, loose_network);
+        let approvals = &mut settings.approvals;
+        approvals.headless = strictest(approvals.headless, self.headless, |headless| *headless);
+        approvals.timeout = strictest(approvals.timeout, self.timeout, Duration::as_secs);
         settings.forbid_root |= self.forbid_root;
         settings.within.extend(self.within);
         // Who runs and who answers is no matter of strictness: the outer layer decides.
         settings.user = settings.user.take().or(self.user);
-        settings.approvals.command = settings.approvals.command.take().or(self.command);
+        approvals.command = approvals.command.take().or(self.command);
     }
 }
 
-/// Which settings a layer has decided already, so that a default never counts as a layer's word.
-#[derive(Debug, Default)]
-pub(super) struct Decided {
-    mode: bool,
-    profile: bool,
-    network: bool,
-    headless: bool,
-    timeout: bool,
+impl Settings {
+    /// The mode of a run that asks for `asked`: the stricter of that and the policy's.
+    pub fn mode(&self, asked: Option<Mode>) -> Mode {
+        strictest(self.mode, asked, loose_mode).unwrap_or_default()
+    }
+
+    /// The profile of a run that asks for `asked`: the narrower of that and the policy's.
+    pub fn profile(&self, asked: Option<ProfileName>) -> ProfileName {
+        strictest(self.profile, asked, loose_profile).unwrap_or_default()
+    }
+
+    /// The network of a run that asks for `asked`: the narrower of that and the policy's.
+    pub fn network(&self, asked: Option<Network>) -> Network {
+        strictest(self.network, asked, loose_network).unwrap_or_default()
+    }
 }
 
-fn strictest<T: Copy, N: Ord>(
-    setting: &mut T,
-    given: Option<T>,
-    decided: &mut bool,
+impl Approvals {
+    /// How long an attached approver has, in wall-clock time.
+    pub fn timeout(&self) -> Duration {
+        self.timeout.unwrap_or(Duration::from_secs(600))
+    }
+}
+
+/// The stricter of two values; one that says nothing leaves it to the other.
+fn strictest<T, N: Ord>(
+    one: Option<T>,
+    other: Option<T>,
     looseness: impl Fn(&T) -> N,
-) {
-    let Some(given) = given else { return };
-    if !*decided || looseness(&given) < looseness(setting) {
-        *setting = given;
-    }
-    *decided = true;
+) -> Option<T> {
+    one.into_iter().chain(other).min_by_key(looseness)
 }
 
 /// How much a mode lets through without a person.
-const fn looseness(mode: &Mode) -> u8 {
+const fn loose_mode(mode: &Mode) -> u8 {
     match mode {
         Mode::Plan => 0,
         Mode::DontAsk => 1,
@@ -260,6 +219,21 @@ const fn looseness(mode: &Mode) -> u8 {
         Mode::AcceptEdits => 5,
         Mode::Review => 6,
         Mode::Bypass => 7,
+    }
+}
+
+const fn loose_profile(profile: &ProfileName) -> u8 {
+    match profile {
+        ProfileName::ReadOnly => 0,
+        ProfileName::Workspace => 1,
+    }
+}
+
+const fn loose_network(network: &Network) -> u8 {
+    match network {
+        Network::Off => 0,
+        Network::Loopback => 1,
+        Network::Full => 2,
     }
 }
 

@@ -61,6 +61,7 @@ enum WorkspaceAccess {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Toolchains {
+    always: Vec<String>,
     toolchain: Vec<Toolchain>,
     prefix: Vec<Prefix>,
 }
@@ -186,14 +187,17 @@ impl Search<'_> {
             .into_iter()
             .filter(|folder| !known.iter().any(|known| folder.is_within(known)))
             .collect();
-        let mut found: Vec<AbsolutePath> = Vec::new();
+        let home: Vec<AbsolutePath> = self.home.iter().cloned().collect();
+        let mut found: Vec<AbsolutePath> = self.named(&table.always, &home).collect();
         for toolchain in &table.toolchain {
-            let seen: Vec<AbsolutePath> = self.named(&toolchain.seen).collect();
+            let shown = shown_homes(&toolchain.seen, &folders);
+            let homes = [home.as_slice(), &shown].concat();
+            let seen: Vec<AbsolutePath> = self.named(&toolchain.seen, &homes).collect();
             let used = folders
                 .iter()
                 .any(|folder| seen.iter().any(|place| folder.is_within(place)));
             if used {
-                found.extend(self.named(&toolchain.read));
+                found.extend(self.named(&toolchain.read, &homes));
             }
         }
         for folder in folders {
@@ -215,20 +219,30 @@ impl Search<'_> {
             .collect()
     }
 
-    /// Expands `~/…` and `$NAME/…`; entries whose base is not known are left out.
-    fn named(&self, texts: &[String]) -> impl Iterator<Item = AbsolutePath> {
-        texts.iter().filter_map(|text| {
+    /// Expands `~/…`, for each of `homes`, and `$NAME/…`; entries whose base is not known are left out.
+    fn named(
+        &self,
+        texts: &[String],
+        homes: &[AbsolutePath],
+    ) -> impl Iterator<Item = AbsolutePath> {
+        texts.iter().flat_map(|text| {
             let (base, rest) = text.split_once('/').unwrap_or((text, ""));
             if base == "~" {
-                Some(self.home.as_ref()?.join(rest))
+                homes.iter().map(|home| home.join(rest)).collect()
             } else if let Some(name) = base.strip_prefix('$') {
-                let value = self.facts.environment.get(name.as_bytes())?;
-                let base = AbsolutePath::new(Path::new(OsStr::from_bytes(value))).ok()?;
-                Some(base.join(rest))
+                self.variable(name)
+                    .map(|base| base.join(rest))
+                    .into_iter()
+                    .collect()
             } else {
-                AbsolutePath::new(text).ok()
+                AbsolutePath::new(text).into_iter().collect::<Vec<_>>()
             }
         })
+    }
+
+    fn variable(&self, name: &str) -> Option<AbsolutePath> {
+        let value = self.facts.environment.get(name.as_bytes())?;
+        AbsolutePath::new(Path::new(OsStr::from_bytes(value))).ok()
     }
 
     /// The real path, unless granting it would open what the profile must keep closed: the home folder
@@ -246,6 +260,24 @@ impl Search<'_> {
     fn is_writable(&self, path: &AbsolutePath) -> bool {
         path.is_within(self.facts.workspace) || path.is_within(self.facts.temporary)
     }
+}
+
+/// Homes that PATH itself shows: where a folder of PATH is `X/.pyenv/shims` and the toolchain is seen
+/// at `~/.pyenv`, X is where it was installed, whatever HOME says in this run.
+fn shown_homes(seen: &[String], folders: &[AbsolutePath]) -> Vec<AbsolutePath> {
+    let places = seen.iter().filter_map(|text| text.strip_prefix("~/"));
+    let mut homes = Vec::new();
+    for (place, folder) in
+        places.flat_map(|place| folders.iter().map(move |folder| (place, folder)))
+    {
+        let above = folder
+            .as_path()
+            .ancestors()
+            .filter(|above| above.ends_with(place))
+            .filter_map(|above| above.ancestors().nth(Path::new(place).components().count()));
+        homes.extend(above.filter_map(|home| AbsolutePath::new(home).ok()));
+    }
+    homes
 }
 
 /// Folders never granted whole, nor anything above them, whatever PATH says.

@@ -56,6 +56,10 @@ impl Parser<'_, '_> {
         let start = self.pos;
         self.dollar(true)?;
         let text = self.slice(start, self.pos);
+        if text == b"$$" && matches!(self.peek(), b'{' | b'(') {
+            // Bash's second look at a subscript takes the second `$` for the start of an expansion.
+            return self.fail("`$$` before a bracket in arithmetic");
+        }
         let count = |wanted: u8| text.iter().filter(|&&byte| byte == wanted).count();
         if text.starts_with(b"${") && count(b'(') != count(b')') {
             return self.fail("an odd parenthesis in arithmetic");

@@ -30,8 +30,19 @@ impl Parser<'_, '_> {
         }
         let element = self.is_bash() && self.peek() == b'[';
         if element {
+            let subscript = self.pos;
             self.pos += 1;
             self.deeper(|parser| parser.arithmetic(b']'))?;
+            if self
+                .slice(subscript, self.pos)
+                .iter()
+                .any(|byte| b"'\\`".contains(byte))
+            {
+                // Bash looks for its end twice, by different rules; if the second look fails, what
+                // reads like an assignment is a command.
+                let span = self.span(subscript, self.pos);
+                self.opaque(span, "a subscript with quotes");
+            }
         }
         let append = self.is_bash() && self.peek() == b'+' && self.peek_second() == b'=';
         if append || self.peek() == b'=' {

@@ -45,15 +45,16 @@ pub(super) fn expand(parts: &[Part], budget: &mut usize) -> Expansion {
         found: false,
     };
     let words = expander.expand(&atoms, 0);
-    if words.is_some() && !expander.found {
-        return Expansion::Unchanged;
-    }
+    let found = expander.found;
     // An unquoted `$` can meet a name only now: `{$,x}HOME`. The flag tells of source text that
     // bash would read otherwise than atom by atom.
     let risky = parts.iter().any(|part| match part {
         Part::Text { bytes, quoted } => !quoted && bytes.contains(&b'$'),
         Part::Dynamic { braces, .. } => *braces,
     });
+    if words.is_some() && !found && !risky {
+        return Expansion::Unchanged;
+    }
     match words {
         Some(words) if !risky => {
             let anonymous = Renamed::new(&atoms);

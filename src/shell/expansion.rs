@@ -52,7 +52,8 @@ impl Parser<'_, '_> {
                     reason: Dynamic::Parameter,
                     name: None,
                     quoted,
-                    braces: false,
+                    // Brace expansion takes the end of `$$` for the start of `${`.
+                    braces: next == b'$' && self.peek() == b'{',
                 }
             }
             _ => return Ok(None),

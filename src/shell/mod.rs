@@ -3,7 +3,7 @@
 //! The splitter exists so that every program a line would start can be judged before anything runs.
 //! Its one rule follows from that: it may refuse a line the shell would run, and it may call a part
 //! undecidable, but it must never overlook a command nor invent an argv. Whatever it cannot say for
-//! certain is a [`SyntaxError`], an [`Opaque`] mark, a dynamic [`Piece`] or an unknown [`Folder`].
+//! certain is a [`SyntaxError`], an opaque mark, a dynamic piece of a word or an unknown [`Folder`].
 //!
 //! # Terms
 //!
@@ -17,6 +17,13 @@
 //! | inner text | text the shell reads a second time: backquotes, here-documents, `eval` |
 //! | carrier | the sub-command whose argument was read as inner text |
 //! | whereabouts | the folder reached so far, as far as the line alone can tell |
+//!
+//! # What it does not see
+//!
+//! Text that becomes code only when the shell runs: a value from a file, the environment or another
+//! command that reaches arithmetic (`$((x))` expands subscripts in the value of `x`), `eval` or a
+//! nameref. Names of variables that a sourced file sets. Whether a `cd` it follows succeeds. What such
+//! text starts is judged where it starts, by the gate.
 //!
 //! # How it is built
 //!

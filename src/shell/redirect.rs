@@ -115,21 +115,33 @@ impl Parser<'_, '_> {
                 target: self.file_target()?,
                 body: None,
             },
-            Operator::OutputCopy => {
-                let target = self.file_target()?;
-                let kind = if is_descriptor(&target) {
-                    RedirectionKind::Duplicate
-                } else {
-                    RedirectionKind::WriteBoth
-                };
-                Redirection {
-                    kind,
-                    target,
-                    body: None,
-                }
-            }
+            Operator::OutputCopy => self.output_copy()?,
         };
         Ok(Some(redirection))
+    }
+
+    /// The target of `>&`: a descriptor, or a file for both outputs.
+    fn output_copy(&mut self) -> Parsed<Redirection> {
+        let target = self.file_target()?;
+        if is_descriptor(&target) {
+            let kind = RedirectionKind::Duplicate;
+            return Ok(Redirection {
+                kind,
+                target,
+                body: None,
+            });
+        }
+        let plain = |text: &[u8]| !text.iter().any(|byte| b"$`~*?[\\'\"{".contains(byte));
+        if self.is_bash() && !target.as_static().is_some_and(plain) {
+            // Bash expands the name, and then, for a file, what came out of that once more.
+            self.opaque(target.span, "a target of `>&` that is expanded twice");
+        }
+        let kind = RedirectionKind::WriteBoth;
+        Ok(Redirection {
+            kind,
+            target,
+            body: None,
+        })
     }
 
     fn file_target(&mut self) -> Parsed<Word> {
@@ -182,7 +194,12 @@ impl Parser<'_, '_> {
             }
             end += 1;
         }
-        if self.at(end) == b'}' && matches!(self.at(end + 1), b'<' | b'>') {
+        if self.at(end) == b'}' && matches!(self.at(self.continued(end + 1)), b'<' | b'>') {
+            let subscript = self.slice(start + 1 + name.len(), end);
+            if subscript.iter().any(|byte| b"$`'\"\\".contains(byte)) {
+                // Evaluated, so it could run something.
+                return self.fail("an expansion in the variable of a descriptor");
+            }
             return Ok((Some(name), end + 1));
         }
         Ok((None, start))

@@ -167,6 +167,7 @@ fn braces_expand_as_in_bash() {
         ("{x..{a,b}}", "<Brace >"),
         ("{$,x}HOME", "<Brace >"),
         ("{a,${x:-{}}", "<Brace >"),
+        ("$${1..2}", "<Brace >"),
         // The name grows: `$xa $xb`.
         ("$x{a,b}", "<Parameter >a <Parameter >b"),
         ("$x/{a,b}", "<Parameter x>/a <Parameter x>/b"),
@@ -349,6 +350,8 @@ fn what_cannot_be_decided_is_marked() {
         "declare -i x='a[$(id)]'",
         "read 'a[$(id)]'",
         "mapfile -C id x",
+        "echo >&'$(id)'",
+        "echo >&$x",
         "echo ${x:'$(id)'}",
         "echo $(('$(id)'))",
         "a['$(id)']=1",
@@ -523,6 +526,8 @@ fn syntax_errors_tell_where() {
         "for ((;)); do ls; done",
         "x =(a)",
         "for x (a b) ls",
+        "exec {a[$(id)]}>f",
+        "a[$${(id)]=1",
         "() { ls; }",
     ] {
         assert!(parse(line.as_bytes(), Dialect::Bash).is_err(), "{line}");

@@ -84,9 +84,15 @@ impl Answer {
                 .script
                 .opaque
                 .iter()
-                .map(|opaque| OpaqueJson { span: opaque.span, reason: opaque.reason })
+                .map(|opaque| OpaqueJson {
+                    span: opaque.span,
+                    reason: opaque.reason,
+                })
                 .collect(),
-            subcommands: self.rows().map(|(sub, lookup, judged)| self.sub_json(sub, lookup, judged)).collect(),
+            subcommands: self
+                .rows()
+                .map(|(sub, lookup, judged)| self.sub_json(sub, lookup, judged))
+                .collect(),
         }
     }
 
@@ -100,7 +106,12 @@ impl Answer {
             .map(|((sub, lookup), judged)| (sub, lookup, judged))
     }
 
-    fn sub_json<'a>(&self, sub: &SubCommand, lookup: &'a Lookup, judged: &'a SubJudgement) -> SubJson<'a> {
+    fn sub_json<'a>(
+        &self,
+        sub: &SubCommand,
+        lookup: &'a Lookup,
+        judged: &'a SubJudgement,
+    ) -> SubJson<'a> {
         let executable = lookup.executable();
         SubJson {
             argv: sub.argv.iter().map(|word| self.word(word)).collect(),
@@ -114,7 +125,12 @@ impl Answer {
                 .argv
                 .iter()
                 .enumerate()
-                .filter_map(|(word, text)| Some(DynamicJson { word, reason: text.dynamic()?.reason() }))
+                .filter_map(|(word, text)| {
+                    Some(DynamicJson {
+                        word,
+                        reason: text.dynamic()?.reason(),
+                    })
+                })
                 .collect(),
         }
     }
@@ -122,7 +138,9 @@ impl Answer {
     /// A word's value, or its source text where the value is known only at run time.
     fn word(&self, word: &Word) -> String {
         let bytes = word.as_static().unwrap_or_else(|| {
-            self.line.get(word.span.start..word.span.end).unwrap_or(b"?")
+            self.line
+                .get(word.span.start..word.span.end)
+                .unwrap_or(b"?")
         });
         String::from_utf8_lossy(bytes).into_owned()
     }
@@ -130,13 +148,20 @@ impl Answer {
     /// One line for people: the verdict, why, and each sub-command that is not allowed.
     pub fn summary(&self) -> String {
         let mut text = format!("{} ({})", self.judgement.verdict, self.judgement.reason);
-        for (sub, _, judged) in self.rows().filter(|(_, _, judged)| judged.verdict != Verdict::Allow) {
+        for (sub, _, judged) in self
+            .rows()
+            .filter(|(_, _, judged)| judged.verdict != Verdict::Allow)
+        {
             text.push_str(&format!(
                 "\n  {} {} ({}{})",
                 judged.verdict,
                 self.shown(sub),
                 judged.reason,
-                judged.rule.as_ref().map(|rule| format!(", {}", place(rule))).unwrap_or_default(),
+                judged
+                    .rule
+                    .as_ref()
+                    .map(|rule| format!(", {}", place(rule)))
+                    .unwrap_or_default(),
             ));
         }
         text
@@ -144,7 +169,10 @@ impl Answer {
 
     fn shown(&self, sub: &SubCommand) -> String {
         if sub.argv.is_empty() {
-            let source = self.line.get(sub.span.start..sub.span.end).unwrap_or_default();
+            let source = self
+                .line
+                .get(sub.span.start..sub.span.end)
+                .unwrap_or_default();
             return Escaped(source).to_string();
         }
         let words: Vec<String> = sub
@@ -168,12 +196,18 @@ impl Answer {
             self.judgement.reason
         );
         for opaque in &self.survey.script.opaque {
-            text.push_str(&format!("  opaque   bytes {}: {}\n", opaque.span, opaque.reason));
+            text.push_str(&format!(
+                "  opaque   bytes {}: {}\n",
+                opaque.span, opaque.reason
+            ));
         }
         for (number, (sub, lookup, judged)) in self.rows().enumerate() {
             text.push_str(&format!("\n{}. {}\n", number + 1, self.shown(sub)));
             text.push_str(&format!("   file     {}\n", file(lookup)));
-            text.push_str(&format!("   verdict  {} ({})\n", judged.verdict, judged.reason));
+            text.push_str(&format!(
+                "   verdict  {} ({})\n",
+                judged.verdict, judged.reason
+            ));
             for access in &judged.accesses {
                 text.push_str(&format!("   access   {}\n", described(access)));
             }
@@ -199,7 +233,11 @@ fn file(lookup: &Lookup) -> String {
                     format!(", not trusted: {}", executable.trust.reason())
                 }
             };
-            format!("{} sha256:{}{trust}", executable.real, executable.digest.short())
+            format!(
+                "{} sha256:{}{trust}",
+                executable.real,
+                executable.digest.short()
+            )
         }
     }
 }
@@ -223,7 +261,10 @@ fn described(judged: &AccessJudgement) -> String {
 }
 
 fn place_of(path: Option<&AbsolutePath>) -> String {
-    path.map_or_else(|| "known only when the shell runs".to_owned(), ToString::to_string)
+    path.map_or_else(
+        || "known only when the shell runs".to_owned(),
+        ToString::to_string,
+    )
 }
 
 /// Where a rule stands: `FILE:LINE id`, or its layer.
@@ -235,6 +276,10 @@ pub(super) fn place(rule: &RuleRef) -> String {
             place.line,
             Escaped::from(rule.id.as_str())
         ),
-        None => format!("{} rule {}", rule.layer.word(), Escaped::from(rule.id.as_str())),
+        None => format!(
+            "{} rule {}",
+            rule.layer.word(),
+            Escaped::from(rule.id.as_str())
+        ),
     }
 }

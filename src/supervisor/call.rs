@@ -6,7 +6,9 @@ use crate::model::executable::{Lookup, LookupError};
 use crate::model::judgement::{Judgement, Reason, RuleRef};
 use crate::model::outcome::Outcome;
 use crate::model::request::Command;
-use crate::model::script::{Dialect, Folder, Opaque, ReadBy, Script, Span, SubCommand, SyntaxError, Word};
+use crate::model::script::{
+    Dialect, Folder, Opaque, ReadBy, Script, Span, SubCommand, SyntaxError, Word,
+};
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 use crate::plan::{self, Plan, Setting};
@@ -42,7 +44,13 @@ pub fn judge(command: &Command, ground: &Ground) -> Result<Call, Error> {
     fail::point("programs-pinned");
     let judgement = policy::judge(&ground.policy, &survey, &pinned.resolved, &ground.facts);
     fail::point("line-judged");
-    Ok(Call { line, survey, pinned, judgement, shell: None })
+    Ok(Call {
+        line,
+        survey,
+        pinned,
+        judgement,
+        shell: None,
+    })
 }
 
 /// The text of a command and its script. What is no script is opaque as a whole.
@@ -53,9 +61,12 @@ fn read(command: &Command) -> Result<(Vec<u8>, Script), Error> {
                 return Err(Error::Empty);
             }
             if line.contains(&0) {
-                return Err(Error::usage("the line holds a NUL byte, which no program can be given"));
+                return Err(Error::usage(
+                    "the line holds a NUL byte, which no program can be given",
+                ));
             }
-            let script = shell::parse(line, Dialect::Bash).unwrap_or_else(|error| unread(line, &error));
+            let script =
+                shell::parse(line, Dialect::Bash).unwrap_or_else(|error| unread(line, &error));
             Ok((line.clone(), script))
         }
         Command::Argv(argv) => {
@@ -63,7 +74,9 @@ fn read(command: &Command) -> Result<(Vec<u8>, Script), Error> {
                 return Err(Error::Empty);
             }
             if argv.iter().any(|word| word.contains(&0)) {
-                return Err(Error::usage("an argument holds a NUL byte, which no program can be given"));
+                return Err(Error::usage(
+                    "an argument holds a NUL byte, which no program can be given",
+                ));
             }
             Ok(spelled(argv))
         }
@@ -77,7 +90,13 @@ fn unread(line: &[u8], error: &SyntaxError) -> Script {
         SyntaxError::Limit(limit) => (0, *limit),
     };
     Script {
-        opaque: vec![Opaque { span: Span { start, end: line.len() }, reason }],
+        opaque: vec![Opaque {
+            span: Span {
+                start,
+                end: line.len(),
+            },
+            reason,
+        }],
         ..Script::default()
     }
 }
@@ -92,10 +111,19 @@ fn spelled(argv: &[Vec<u8>]) -> (Vec<u8>, Script) {
         }
         let start = line.len();
         line.extend(quoted(word));
-        words.push(Word::text(Span { start, end: line.len() }, word.clone()));
+        words.push(Word::text(
+            Span {
+                start,
+                end: line.len(),
+            },
+            word.clone(),
+        ));
     }
     let subcommand = SubCommand {
-        span: Span { start: 0, end: line.len() },
+        span: Span {
+            start: 0,
+            end: line.len(),
+        },
         context: Default::default(),
         folder: Folder::Start,
         argv: words,
@@ -134,8 +162,15 @@ impl Call {
     /// which there is nothing to ask. With what the caller is told.
     pub fn refused(&self) -> Option<(Outcome, String)> {
         if self.judgement.verdict == Verdict::Deny {
-            let rule = self.judgement.subcommands.iter().filter(|sub| sub.verdict == Verdict::Deny);
-            let rules: Vec<String> = rule.filter_map(|sub| sub.rule.as_ref()).map(because).collect();
+            let rule = self
+                .judgement
+                .subcommands
+                .iter()
+                .filter(|sub| sub.verdict == Verdict::Deny);
+            let rules: Vec<String> = rule
+                .filter_map(|sub| sub.rule.as_ref())
+                .map(because)
+                .collect();
             let denial = Denial::of(self.judgement.reason);
             let message = [vec![denial.message()], rules].concat().join("\n");
             return Some((Outcome::Denied(self.judgement.reason), message));
@@ -195,7 +230,9 @@ impl Call {
             .map(ToString::to_string)
             .collect();
         if let Some(shell) = &self.shell {
-            let again = ground.resolver.find(shell.executable.path.as_bytes(), &Folder::Start);
+            let again = ground
+                .resolver
+                .find(shell.executable.path.as_bytes(), &Folder::Start);
             match again {
                 Ok(again) if again.executable == shell.executable => {}
                 Ok(_) => changes.push(format!("`{}` changed", shell.executable.path)),
@@ -208,8 +245,16 @@ impl Call {
 
 /// Which rule denies, where it stands and why.
 fn because(rule: &RuleRef) -> String {
-    let why = rule.why.as_deref().map(|why| format!(": {}", Escaped::from(why))).unwrap_or_default();
-    format!("denied by {} `{}`{why}", place(rule), Escaped::from(rule.text.as_str()))
+    let why = rule
+        .why
+        .as_deref()
+        .map(|why| format!(": {}", Escaped::from(why)))
+        .unwrap_or_default();
+    format!(
+        "denied by {} `{}`{why}",
+        place(rule),
+        Escaped::from(rule.text.as_str())
+    )
 }
 
 fn shell(ground: &Ground) -> Result<Held, Error> {
@@ -220,5 +265,7 @@ fn shell(ground: &Ground) -> Result<Held, Error> {
             Err(error) => last = Some(error),
         }
     }
-    Err(Error::NoShell(last.map(|error| error.to_string()).unwrap_or_default()))
+    Err(Error::NoShell(
+        last.map(|error| error.to_string()).unwrap_or_default(),
+    ))
 }

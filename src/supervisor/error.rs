@@ -88,14 +88,23 @@ impl Error {
     /// What to do about it.
     fn help(&self) -> Option<String> {
         let text = match self {
-            Self::Usage(_) | Self::Policy(_) | Self::Sandbox(_) | Self::Approver(_) | Self::Relay(_) | Self::Launch(_) => return None,
+            Self::Usage(_)
+            | Self::Policy(_)
+            | Self::Sandbox(_)
+            | Self::Approver(_)
+            | Self::Relay(_)
+            | Self::Launch(_) => return None,
             Self::Empty => "give a line with -c or an argv after --",
             Self::NoHome => "set HOME or XDG_STATE_HOME",
             Self::RootForbidden => "name a user with --user, or run tipstaff as an ordinary user",
-            Self::WorkspaceOutside(_) => "run from a folder the policy allows, or name one with --workspace",
-            Self::Unenforceable(_) => "add `advisory = true` to a long rule if judging alone is enough",
+            Self::WorkspaceOutside(_) => {
+                "run from a folder the policy allows, or name one with --workspace"
+            }
+            Self::Unenforceable(_) => {
+                "add `advisory = true` to a long rule if judging alone is enough"
+            }
             Self::NoShell(_) => "install bash in /bin or /usr/bin, readable and executable",
-            Self::Layers(error) => return error.help(),
+            Self::Layers(error) => return Some(error.help()),
             Self::Workspace(error) => error.help(),
             Self::Resolve(error) => error.help(),
             Self::Audit(error) => error.help(),
@@ -107,7 +116,10 @@ impl Error {
     const fn kind(&self) -> &'static str {
         match self {
             Self::Usage(_) | Self::Empty | Self::NoHome | Self::RootForbidden => "usage",
-            Self::Layers(_) | Self::Policy(_) | Self::Unenforceable(_) | Self::WorkspaceOutside(_) => "policy-invalid",
+            Self::Layers(_)
+            | Self::Policy(_)
+            | Self::Unenforceable(_)
+            | Self::WorkspaceOutside(_) => "policy-invalid",
             Self::NoShell(_) | Self::Workspace(_) | Self::Resolve(_) => "resolve",
             Self::Sandbox(_) => "sandbox-unavailable",
             Self::Approver(_) => "approver-error",

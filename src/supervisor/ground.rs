@@ -6,6 +6,7 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode as FileMode;
 use nix::unistd::{Uid, User, geteuid};
 
+use crate::approval;
 use crate::layers;
 use crate::model::access::Facts;
 use crate::model::mode::Mode;
@@ -17,7 +18,6 @@ use crate::resolve::environment::{Account, Fixed, Fixing, fix};
 use crate::resolve::workspace::{Forbidden, Standing, Workspace, current_folder};
 use crate::resolve::{self, Resolver};
 use crate::sandbox::profiles;
-use crate::approval;
 
 use super::error::Error;
 use super::identity::identity;
@@ -77,6 +77,11 @@ impl Supervisor {
         let (cwd, workspace) = self.workspace(request)?;
         let (sources, policy) = self.policy(&workspace.root)?;
         let settings = policy.settings();
+        within(
+            &workspace.root,
+            &settings.within,
+            self.environment.home().as_ref(),
+        )?;
         let who = identity(
             request.user.as_deref(),
             &self.environment,
@@ -87,15 +92,18 @@ impl Supervisor {
         let account = account(&who);
         let fixed = fix(
             &request.environment,
-            &Fixing { temporary: &temporary, account: account.as_ref(), keep: &[] },
+            &Fixing {
+                temporary: &temporary,
+                account: account.as_ref(),
+                keep: &[],
+            },
         );
         let uid = uid_of(&who);
-        // The stricter of the mode asked for and the policy's stands; `policy` says which is stricter.
-        let mode = request.mode.unwrap_or(settings.mode);
-        let name = approval::profile_for(mode, request.profile.unwrap_or(settings.profile));
+        let mode = settings.mode(request.mode);
+        let name = approval::profile_for(mode, settings.profile(request.profile));
         let profile = profiles::fill(
             name,
-            request.network.unwrap_or(settings.network),
+            settings.network(request.network),
             &profiles::Facts {
                 workspace: &workspace.root,
                 temporary: &temporary,
@@ -145,17 +153,46 @@ impl Ground {
             Standing::Here => {}
             Standing::Moved(to) => return Some(format!("the workspace was renamed to `{to}`")),
             Standing::Replaced => {
-                return Some(format!("another folder stands at `{}`", self.workspace.root));
+                return Some(format!(
+                    "another folder stands at `{}`",
+                    self.workspace.root
+                ));
             }
             Standing::Gone => {
-                return Some(format!("the workspace `{}` was deleted", self.workspace.root));
+                return Some(format!(
+                    "the workspace `{}` was deleted",
+                    self.workspace.root
+                ));
             }
         }
-        let same = nix::sys::stat::fstat(&self.cwd_folder).ok().zip(nix::sys::stat::stat(self.cwd.as_path()).ok());
+        let same = nix::sys::stat::fstat(&self.cwd_folder)
+            .ok()
+            .zip(nix::sys::stat::stat(self.cwd.as_path()).ok());
         match same {
-            Some((held, there)) if (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino) => None,
+            Some((held, there)) if (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino) => {
+                None
+            }
             Some(_) | None => Some(format!("the folder `{}` was moved or replaced", self.cwd)),
         }
+    }
+}
+
+/// Whether the workspace lies where the policy wants it: in one folder of each list, links followed.
+fn within(
+    root: &AbsolutePath,
+    lists: &[Vec<String>],
+    home: Option<&AbsolutePath>,
+) -> Result<(), Error> {
+    let folder = |text: &String| match text.strip_prefix('~') {
+        Some(below) => Some(home?.join(below.trim_start_matches('/'))),
+        None => AbsolutePath::new(text).ok(),
+    };
+    let holds =
+        |text: &String| folder(text).is_some_and(|folder| root.is_within(&resolve::real(&folder)));
+    if lists.iter().all(|list| list.iter().any(holds)) {
+        Ok(())
+    } else {
+        Err(Error::WorkspaceOutside(root.to_string()))
     }
 }
 
@@ -170,7 +207,9 @@ pub fn uid_of(identity: &Identity) -> u32 {
 
 /// The account whose home and name the environment gets; `None` where the caller's own stay.
 fn account(identity: &Identity) -> Option<Account> {
-    let Identity::User { uid, name, .. } = identity else { return None };
+    let Identity::User { uid, name, .. } = identity else {
+        return None;
+    };
     let user = User::from_uid(Uid::from_raw(*uid)).ok().flatten()?;
     Some(Account {
         name: name.clone().into_bytes(),
@@ -182,7 +221,9 @@ fn account(identity: &Identity) -> Option<Account> {
 fn open_folder(path: &AbsolutePath) -> Result<OwnedFd, Error> {
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     open(path.as_path(), flags, FileMode::empty()).map_err(|_| {
-        Error::Workspace(resolve::workspace::WorkspaceError::FolderMissing(path.clone()))
+        Error::Workspace(resolve::workspace::WorkspaceError::FolderMissing(
+            path.clone(),
+        ))
     })
 }
 
@@ -192,4 +233,3 @@ fn today() -> i64 {
         .map_or(0, |since| since.as_secs());
     i64::try_from(seconds / 86_400).unwrap_or(i64::MAX)
 }
-

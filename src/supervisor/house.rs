@@ -32,7 +32,9 @@ impl House {
         };
         let state = base(b"XDG_STATE_HOME", ".local/state").ok_or(Error::NoHome)?;
         let config = base(b"XDG_CONFIG_HOME", ".config").ok_or(Error::NoHome)?;
-        let binary = std::env::current_exe().ok().and_then(|path| AbsolutePath::new(path).ok());
+        let binary = std::env::current_exe()
+            .ok()
+            .and_then(|path| AbsolutePath::new(path).ok());
         Ok(Self {
             state: state.join("tipstaff"),
             config: config.join("tipstaff"),
@@ -47,11 +49,15 @@ impl House {
     /// Every place of ours.
     pub fn own(&self) -> Vec<AbsolutePath> {
         let managed = AbsolutePath::new(MANAGED).ok();
-        [Some(self.state.clone()), Some(self.config.clone()), self.runtime.clone()]
-            .into_iter()
-            .chain([self.binary.clone(), managed])
-            .flatten()
-            .collect()
+        [
+            Some(self.state.clone()),
+            Some(self.config.clone()),
+            self.runtime.clone(),
+        ]
+        .into_iter()
+        .chain([self.binary.clone(), managed])
+        .flatten()
+        .collect()
     }
 }
 

@@ -26,7 +26,9 @@ pub fn identity(
             Some(_) | None => Ok(Identity::Unchanged),
         };
     }
-    let sudo = environment.get(b"SUDO_UID").and_then(|uid| std::str::from_utf8(uid).ok());
+    let sudo = environment
+        .get(b"SUDO_UID")
+        .and_then(|uid| std::str::from_utf8(uid).ok());
     match asked.or(sudo).or(policy) {
         Some(name) => become_user(lookup(name)?, forbid_root),
         None if forbid_root => Err(Error::RootForbidden),
@@ -41,18 +43,33 @@ fn lookup(name: &str) -> Result<User, Error> {
         Err(_) => User::from_name(name),
     };
     found
-        .map_err(|error| Error::usage(format!("user `{}` cannot be looked up: {error}", Escaped::from(name))))?
-        .ok_or_else(|| Error::usage(format!("user `{}` does not exist on this host", Escaped::from(name))))
+        .map_err(|error| {
+            Error::usage(format!(
+                "user `{}` cannot be looked up: {error}",
+                Escaped::from(name)
+            ))
+        })?
+        .ok_or_else(|| {
+            Error::usage(format!(
+                "user `{}` does not exist on this host",
+                Escaped::from(name)
+            ))
+        })
 }
 
 fn become_user(user: User, forbid_root: bool) -> Result<Identity, Error> {
     if user.uid.is_root() {
-        return if forbid_root { Err(Error::RootForbidden) } else { Ok(Identity::RootWithoutCapabilities) };
+        return if forbid_root {
+            Err(Error::RootForbidden)
+        } else {
+            Ok(Identity::RootWithoutCapabilities)
+        };
     }
     let name = std::ffi::CString::new(user.name.as_str())
         .map_err(|_| Error::usage("a user name holds a NUL byte".to_owned()))?;
-    let groups = getgrouplist(&name, user.gid)
-        .map_err(|error| Error::usage(format!("groups of `{}` cannot be read: {error}", user.name)))?;
+    let groups = getgrouplist(&name, user.gid).map_err(|error| {
+        Error::usage(format!("groups of `{}` cannot be read: {error}", user.name))
+    })?;
     Ok(Identity::User {
         uid: user.uid.as_raw(),
         gid: user.gid.as_raw(),

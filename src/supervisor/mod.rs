@@ -10,8 +10,8 @@ mod record;
 mod report;
 mod run;
 
-use std::path::PathBuf;
 use std::os::fd::AsFd as _;
+use std::path::PathBuf;
 use std::time::Instant;
 
 pub use answer::{Answer, AnswerJson};
@@ -97,7 +97,12 @@ impl Builder {
 
     /// Policy text that replaces the user and project layers; `name` is what messages call it.
     pub fn policy_text(mut self, name: &str, text: String) -> Self {
-        let source = Source { layer: Layer::Flag, name: name.to_owned(), text, trusted: true };
+        let source = Source {
+            layer: Layer::Flag,
+            name: name.to_owned(),
+            text,
+            trusted: true,
+        };
         self.choice = Some(Choice::Text(source));
         self
     }
@@ -183,7 +188,12 @@ impl Supervisor {
     }
 
     /// The seven stages, once.
-    fn attempt(&self, request: &Request, signals: &Signals, changes: &[String]) -> Result<Attempt, Error> {
+    fn attempt(
+        &self,
+        request: &Request,
+        signals: &Signals,
+        changes: &[String],
+    ) -> Result<Attempt, Error> {
         let mut temporary = None;
         let ground = self.ground(request, |identity| {
             let made = temporary.insert(Temporary::create(&temporary_base()?, identity)?);
@@ -194,7 +204,11 @@ impl Supervisor {
         }
         fail::point("policy-loaded");
         let journal = Journal::open(&self.house.state)?.hiding(&ground.fixed.secrets);
-        let run = Run { journal: &journal, request, ground: &ground };
+        let run = Run {
+            journal: &journal,
+            request,
+            ground: &ground,
+        };
 
         let mut call = judge(&request.command, &ground)?;
         if let Some((outcome, message)) = call.refused() {
@@ -265,9 +279,12 @@ impl Supervisor {
         let settings = run.ground.policy.settings();
         let named = match (&self.approver, &settings.approvals.command) {
             (Some(_), _) | (None, None) => None,
-            (None, Some(command)) => Some(External::new(command.clone(), self.environment.clone())?),
+            (None, Some(command)) => {
+                Some(External::new(command.clone(), self.environment.clone())?)
+            }
         };
-        let approver: Result<&dyn Approver, Nobody> = match (&self.approver, &named, &self.terminal) {
+        let approver: Result<&dyn Approver, Nobody> = match (&self.approver, &named, &self.terminal)
+        {
             (Some(approver), _, _) => Ok(approver.as_ref()),
             (None, Some(external), _) => Ok(external),
             (None, None, Some(terminal)) => terminal.attached().map(|()| terminal as &dyn Approver),
@@ -317,13 +334,15 @@ impl Supervisor {
                 claim: run.request.claim.as_deref(),
                 ids: &run.request.ids,
                 changes,
-                time: settings.approvals.timeout,
             },
             &|text| scrubber.scrub(text).unwrap_or_else(|| text.to_vec()),
         );
         let wait = Wait {
-            deadline: Instant::now() + settings.approvals.timeout,
-            cancel: vec![(parked.pidfd(), Cause::ChildDied), (signals.as_fd(), Cause::Signal)],
+            deadline: Instant::now() + settings.approvals.timeout(),
+            cancel: vec![
+                (parked.pidfd(), Cause::ChildDied),
+                (signals.as_fd(), Cause::Signal),
+            ],
         };
         Ok(match approver {
             Ok(approver) => approval::obtain(approver, &question, &wait, proof),
@@ -348,18 +367,23 @@ impl Supervisor {
     pub fn trust_project(&self) -> Result<AbsolutePath, Error> {
         let workspace = self.policy_workspace()?;
         self.policy(&workspace)?;
-        Ok(layers::trust(&layers::Places::discover(&self.environment, &workspace))?)
+        let places = layers::Places::discover(&self.environment, &workspace);
+        layers::trust(&places)?;
+        Ok(places.project_file)
     }
 
     /// The workspace of the present folder, or the folder itself where it can be none: looking at a
     /// policy needs no workspace.
     fn policy_workspace(&self) -> Result<AbsolutePath, Error> {
         let here = crate::resolve::workspace::current_folder()?;
-        let forbidden = crate::resolve::workspace::Forbidden::new(self.environment.home(), self.house.own());
-        Ok(match crate::resolve::workspace::Workspace::open(None, &here, &forbidden) {
-            Ok(workspace) => workspace.root,
-            Err(_) => here,
-        })
+        let forbidden =
+            crate::resolve::workspace::Forbidden::new(self.environment.home(), self.house.own());
+        Ok(
+            match crate::resolve::workspace::Workspace::open(None, &here, &forbidden) {
+                Ok(workspace) => workspace.root,
+                Err(_) => here,
+            },
+        )
     }
 
     /// Who a command would run as here, in words: for `doctor`.
@@ -369,7 +393,12 @@ impl Supervisor {
     pub fn identity_here(&self) -> Result<String, Error> {
         let (_, policy) = self.policy(&self.policy_workspace()?)?;
         let settings = policy.settings();
-        let who = identity::identity(None, &self.environment, settings.user.as_deref(), settings.forbid_root)?;
+        let who = identity::identity(
+            None,
+            &self.environment,
+            settings.user.as_deref(),
+            settings.forbid_root,
+        )?;
         Ok(record::identity(&who))
     }
 
@@ -402,10 +431,15 @@ fn stdio(relay: Option<&Relay>) -> Result<[StdioFd; 3], SandboxError> {
         }
     };
     let terminals = relay.terminals();
-    Ok([place(terminals.input)?, place(terminals.output)?, place(terminals.error)?])
+    Ok([
+        place(terminals.input)?,
+        place(terminals.output)?,
+        place(terminals.error)?,
+    ])
 }
 
 /// Where private temporary folders are made.
 fn temporary_base() -> Result<AbsolutePath, Error> {
-    AbsolutePath::new(std::env::temp_dir()).map_err(|error| Error::usage(format!("TMPDIR: {error}")))
+    AbsolutePath::new(std::env::temp_dir())
+        .map_err(|error| Error::usage(format!("TMPDIR: {error}")))
 }

@@ -6,7 +6,10 @@ use nix::unistd::geteuid;
 use sha2::{Digest as _, Sha256};
 
 use crate::approval::{Approval, Denial, Known, Note, ObjectId, Through, Who};
-use crate::audit::{self, Bytes, Decided, DecidedPart, Decider, Durability, Finished, Journal, PolicySource, RemovedName};
+use crate::audit::{
+    self, Bytes, Decided, DecidedPart, Decider, Durability, Finished, Journal, PolicySource,
+    RemovedName,
+};
 use crate::launch::{self, Ended};
 use crate::model::digest::Digest;
 use crate::model::judgement::Reason;
@@ -47,7 +50,12 @@ impl<'a> Decision<'a> {
     }
 
     /// A denial with the sandbox standing.
-    pub fn denied(denial: &'a Denial, proof: &'a Proof, object: ObjectId, waited: Duration) -> Self {
+    pub fn denied(
+        denial: &'a Denial,
+        proof: &'a Proof,
+        object: ObjectId,
+        waited: Duration,
+    ) -> Self {
         Self {
             proof: Some(proof),
             object: Some(object),
@@ -112,7 +120,10 @@ pub fn decided(
             .fixed
             .removed
             .iter()
-            .map(|removed| RemovedName { name: Bytes(removed.name.clone()), why: removed.why.reason() })
+            .map(|removed| RemovedName {
+                name: Bytes(removed.name.clone()),
+                why: removed.why.reason(),
+            })
             .collect(),
         verdict: call.judgement.verdict,
         outcome: decision.verdict,
@@ -164,7 +175,9 @@ fn decider(who: &Who, decision: &Decision<'_>) -> Decider {
             Through::Callback => "callback",
         }
         .to_owned(),
-        note: decision.note.map(|note| Bytes(note.as_str().as_bytes().to_vec())),
+        note: decision
+            .note
+            .map(|note| Bytes(note.as_str().as_bytes().to_vec())),
         object: decision.object.map(|object| object.to_string()),
         waited_ms: milliseconds(decision.waited),
     }
@@ -174,7 +187,11 @@ fn decider(who: &Who, decision: &Decision<'_>) -> Decider {
 pub fn finished(journal: &Journal, id: &str, ended: &Ended) -> Result<(), Error> {
     let signal = match &ended.outcome {
         Outcome::Signalled(signal) => Some(*signal),
-        Outcome::Exited(_) | Outcome::TimedOut | Outcome::Denied(_) | Outcome::NotFound | Outcome::Cancelled => None,
+        Outcome::Exited(_)
+        | Outcome::TimedOut
+        | Outcome::Denied(_)
+        | Outcome::NotFound
+        | Outcome::Cancelled => None,
     };
     journal.finished(&Finished {
         id: id.to_owned(),
@@ -205,7 +222,10 @@ pub fn failed(journal: &Journal, id: &str, error: &str) -> Result<(), Error> {
 }
 
 fn process(process: &launch::Process) -> audit::Process {
-    audit::Process { pid: process.pid, name: Bytes(process.name.clone().into_bytes()) }
+    audit::Process {
+        pid: process.pid,
+        name: Bytes(process.name.clone().into_bytes()),
+    }
 }
 
 /// The identity in words, for records and results.

@@ -119,15 +119,22 @@ impl Report {
 }
 
 fn process(process: &Process) -> ProcessJson {
-    ProcessJson { pid: process.pid, name: Escaped::from(process.name.as_str()).to_string() }
+    ProcessJson {
+        pid: process.pid,
+        name: Escaped::from(process.name.as_str()).to_string(),
+    }
 }
 
 /// What is said when a run did not end on its own.
 pub(super) fn ending(outcome: &Outcome, killed: usize, survivors: &[Process]) -> Option<String> {
     let mut text = match outcome {
-        Outcome::TimedOut => "the command ran out of time and was killed with all it had started".to_owned(),
+        Outcome::TimedOut => {
+            "the command ran out of time and was killed with all it had started".to_owned()
+        }
         Outcome::Cancelled => "the command was cancelled".to_owned(),
-        Outcome::Exited(_) | Outcome::Signalled(_) | Outcome::Denied(_) | Outcome::NotFound => String::new(),
+        Outcome::Exited(_) | Outcome::Signalled(_) | Outcome::Denied(_) | Outcome::NotFound => {
+            String::new()
+        }
     };
     if text.is_empty() && killed > 0 {
         text = format!("{killed} process(es) the command left running were killed");
@@ -137,7 +144,10 @@ pub(super) fn ending(outcome: &Outcome, killed: usize, survivors: &[Process]) ->
             .iter()
             .map(|process| format!("{} ({})", process.pid, Escaped::from(process.name.as_str())))
             .collect();
-        text.push_str(&format!("; still running, though killed: {}", names.join(", ")));
+        text.push_str(&format!(
+            "; still running, though killed: {}",
+            names.join(", ")
+        ));
     }
     (!text.is_empty()).then_some(text)
 }

@@ -40,7 +40,13 @@ impl Run<'_> {
             }
         };
         let id = self.decided(call, &Decision::refused(reason))?;
-        Ok(Attempt::Done(Box::new(self.report(call, id, outcome, reason, Some(message)))))
+        Ok(Attempt::Done(Box::new(self.report(
+            call,
+            id,
+            outcome,
+            reason,
+            Some(message),
+        ))))
     }
 
     /// Ends because no sandbox stands: recorded as refused, and told as the error it is.
@@ -97,7 +103,8 @@ impl Run<'_> {
                     Error::Launch(LaunchError::Changed { .. }) => {
                         let outcome = Outcome::Denied(Reason::CallChanged);
                         let message = Denial::changed(error.to_string()).message();
-                        let report = self.report(call, id, outcome, Reason::CallChanged, Some(message));
+                        let report =
+                            self.report(call, id, outcome, Reason::CallChanged, Some(message));
                         Ok(Attempt::Done(Box::new(report)))
                     }
                     error => Err(error),

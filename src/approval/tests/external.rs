@@ -1,5 +1,5 @@
 use std::os::fd::AsFd as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{LONG, wait};
 use crate::approval::{Answer, Wait};
@@ -143,9 +143,16 @@ fn nothing_it_started_outlives_the_question() {
     });
     std::fs::remove_file(&file).unwrap();
     assert_eq!(error.reason(), Reason::Cancelled);
-    // Dead: gone, or a zombie until whoever inherited it looks.
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-    assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")));
+    // A killed process needs a moment to die; a sleeping one lives on.
+    let alive = || {
+        std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+            .is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    let deadline = Instant::now() + LONG;
+    while alive() {
+        assert!(Instant::now() < deadline, "it outlives the question");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
