@@ -298,7 +298,7 @@ fn approver_that_fails(w: &World) -> Outcome {
 }
 
 /// The harness starts the program under test behind a filter of its own that answers ENOSYS.
-fn without(w: &World, what: &str, named: &str) -> Outcome {
+fn without(w: &World, what: &str, named: &str, remedy: &str) -> Outcome {
     control(w)?;
     let hide = std::env::current_exe()?.display().to_string();
     let prefix = [hide.as_str(), "--without", what];
@@ -324,7 +324,7 @@ fn without(w: &World, what: &str, named: &str) -> Outcome {
     let Some(first) = answers.first() else {
         return fail("nothing was tried");
     };
-    first.says(named)?.says("kernel")?;
+    first.says(named)?.says(remedy)?;
     expect(
         w.times_asked() == 0,
         "somebody was asked about what cannot be confined",
@@ -344,9 +344,9 @@ fn without(w: &World, what: &str, named: &str) -> Outcome {
 }
 
 fn no_landlock(w: &World) -> Outcome {
-    without(w, "landlock", "Landlock")
+    without(w, "landlock", "Landlock", "Linux 6.2 or newer")
 }
 
 fn no_seccomp(w: &World) -> Outcome {
-    without(w, "seccomp", "seccomp")
+    without(w, "seccomp", "seccomp", "CONFIG_SECCOMP_FILTER")
 }

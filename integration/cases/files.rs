@@ -177,7 +177,9 @@ fn redirect_outside_by_the_shell(w: &World) -> Outcome {
         w.ws.join("inside").exists(),
         "a redirection inside the workspace does not work",
     )?;
-    let attack = w.allowed()?.line(&line("attack"))?;
+    // A relative pattern means the workspace: this one allows every write there is.
+    let everywhere = "version = 1\n[permissions]\nallow = [\"*\", \"env(*)\", \"write(/**)\"]\n";
+    let attack = w.policy(everywhere)?.line(&line("attack"))?;
     attack.exits(1)?.says("Permission denied")?;
     expect(!w.outside.join("attack").exists(), "the file was made")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::harness::world::World;
+use crate::harness::world::{World, YES};
 use crate::harness::{Case, Outcome, Red, case, expect};
 
 pub const CASES: &[Case] = &[
@@ -96,12 +96,12 @@ fn forking_away(w: &World) -> Outcome {
     control_is_late(w, &line)?;
     crate::harness::process::until("the control has ended", || w.alive().is_empty())?;
     std::fs::remove_file(w.ws.join("late")).ok();
-    w.allowed()?.line(&line)?.exits(0)?;
+    w.asked(YES)?.line(&line)?.exits(0)?;
     no_late_file(w)
 }
 
 fn missing_program(w: &World) -> Outcome {
-    let run = w.asked(crate::harness::world::YES)?;
+    let run = w.asked(YES)?;
     let ran = run.argv(&["no-such-program"])?;
     ran.exits(127)?.says("no-such-program")?;
     expect(

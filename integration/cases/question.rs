@@ -8,6 +8,7 @@ use crate::harness::{Case, Outcome, case, expect, terminal};
 pub const CASES: &[Case] = &[
     case("answered_on_the_terminal", 1, answered_on_the_terminal),
     case("typed_before_the_question_counts_nothing", 1, typed_before),
+    case("resized_window_answers_nothing", 1, resized_window),
     case(
         "interrupt_during_the_question",
         6,
@@ -86,6 +87,22 @@ fn interrupt_during_the_question(w: &World) -> Outcome {
     terminal.types("\u{3}")?;
     terminal.end(started)?.exits(130)?;
     expect(!w.ws.join("made-by-hand").exists(), "it ran")
+}
+
+/// A window that is resized while the question stands there is no answer.
+fn resized_window(w: &World) -> Outcome {
+    let run = w.policy(ASK_ALL)?;
+    let (mut terminal, mut started) = terminal::start(&run.command(&["-c", LINE]), &w.logs())?;
+    terminal.await_prompt(&mut started)?;
+    started.signal(Signal::SIGWINCH)?;
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    expect(
+        started.running()?,
+        format!("the question was cancelled: {}", started.message()),
+    )?;
+    terminal.types("y\n")?;
+    terminal.end(started)?.exits(0)?;
+    expect(w.ws.join("made-by-hand").exists(), "it did not run")
 }
 
 fn terminal_closed(w: &World) -> Outcome {

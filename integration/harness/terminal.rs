@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::pty::openpty;
 
@@ -22,6 +23,8 @@ pub struct Terminal {
 /// or to the terminal.
 pub fn start(command: &Command, folder: &std::path::Path) -> Outcome<(Terminal, Started)> {
     let pty = openpty(None, None)?;
+    // A program that holds the person's side as well would never see it closed.
+    fcntl(&pty.master, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
     // setsid(1) takes its standard input for the controlling terminal, so that no code of ours has to
     // run between fork and exec.
     let mut session = Command::new("setsid");
