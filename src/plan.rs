@@ -41,6 +41,8 @@ pub struct Plan {
     pub cwd: AbsolutePath,
     /// The sandbox in words.
     pub profile: Profile,
+    /// The private temporary folder: one of the write roots, under another name in every run.
+    pub temporary: AbsolutePath,
     /// Who it runs as.
     pub identity: Identity,
 }
@@ -54,6 +56,8 @@ pub struct Setting {
     pub cwd: AbsolutePath,
     /// The sandbox in words.
     pub profile: Profile,
+    /// The private temporary folder.
+    pub temporary: AbsolutePath,
     /// Who it runs as.
     pub identity: Identity,
     /// The shell that reads what is no single command.
@@ -67,6 +71,7 @@ pub fn plan(line: &[u8], survey: &Survey, resolved: &Resolved, setting: Setting)
         environment,
         cwd,
         profile,
+        temporary,
         identity,
         shell,
     } = setting;
@@ -79,6 +84,7 @@ pub fn plan(line: &[u8], survey: &Survey, resolved: &Resolved, setting: Setting)
         environment,
         cwd,
         profile,
+        temporary,
         identity,
     }
 }

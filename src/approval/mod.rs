@@ -53,6 +53,16 @@ pub struct Approval {
 }
 
 impl Approval {
+    /// An approval for tests of later stages, of nothing.
+    #[cfg(test)]
+    pub(crate) const fn for_tests() -> Self {
+        Self {
+            object: ObjectId::for_tests(),
+            reason: Reason::Approved,
+            by: None,
+        }
+    }
+
     /// What may start.
     pub const fn object(&self) -> ObjectId {
         self.object

@@ -19,6 +19,12 @@ use crate::plan::{Plan, Start};
 pub struct ObjectId(Digest);
 
 impl ObjectId {
+    /// An object for tests of later stages.
+    #[cfg(test)]
+    pub(crate) const fn for_tests() -> Self {
+        Self(Digest([0; 32]))
+    }
+
     /// The digest in full.
     pub const fn digest(&self) -> Digest {
         self.0
@@ -44,7 +50,8 @@ impl fmt::Debug for ObjectId {
 
 /// The object of a call: exact argv, folder, executables with digests (interpreters too), network,
 /// profile, identity and environment bytes. Equal calls have equal objects; any difference in these
-/// gives another one.
+/// gives another one. The private temporary folder counts as one whatever it is called, since its name
+/// is new in every run and it is empty in each.
 pub fn identify(plan: &Plan, survey: &Survey, resolved: &Resolved) -> ObjectId {
     // serde_json sorts the keys of a `Value`; byte strings are escaped, which loses nothing.
     let canonical = json!({
@@ -60,12 +67,12 @@ pub fn identify(plan: &Plan, survey: &Survey, resolved: &Resolved) -> ObjectId {
         "subcommands": survey.script.subcommands.len(),
         "programs": resolved.lookups.iter().map(lookup).collect::<Vec<_>>(),
         "cwd": bytes(plan.cwd.as_bytes()),
-        "environment": plan.environment.entries().iter().map(|entry| bytes(entry)).collect::<Vec<_>>(),
+        "environment": environment(plan),
         "profile": {
             "name": plan.profile.name.word(),
-            "read": paths(&plan.profile.read),
-            "devices": paths(&plan.profile.devices),
-            "write": paths(&plan.profile.write),
+            "read": paths(plan.profile.read.iter()),
+            "devices": paths(plan.profile.devices.iter()),
+            "write": paths(plan.profile.write.iter().filter(|path| **path != plan.temporary)),
         },
         "network": plan.profile.network.word(),
         "identity": identity(&plan.identity),
@@ -77,8 +84,20 @@ fn bytes(bytes: &[u8]) -> Value {
     Value::String(Escaped(bytes).to_string())
 }
 
-fn paths(paths: &[AbsolutePath]) -> Vec<Value> {
-    paths.iter().map(|path| bytes(path.as_bytes())).collect()
+fn paths<'a>(paths: impl Iterator<Item = &'a AbsolutePath>) -> Vec<Value> {
+    paths.map(|path| bytes(path.as_bytes())).collect()
+}
+
+fn environment(plan: &Plan) -> Vec<Value> {
+    let temporary = plan.temporary.as_bytes();
+    let entry = |(name, value): (&[u8], &[u8])| {
+        if value == temporary {
+            json!({ "temporary": bytes(name) })
+        } else {
+            bytes(&[name, b"=", value].concat())
+        }
+    };
+    plan.environment.iter().map(entry).collect()
 }
 
 fn executable(file: &Executable) -> Value {
@@ -136,6 +155,14 @@ mod tests {
         assert!(first.is_named(&first.to_string()));
         assert!(first.is_named(&first.digest().to_string()));
         assert!(!first.is_named("#") && !first.is_named(""));
+
+        let mut elsewhere = plan.clone();
+        elsewhere.temporary = elsewhere.temporary.join("../another");
+        elsewhere
+            .environment
+            .set(*b"TMPDIR", elsewhere.temporary.as_bytes());
+        elsewhere.profile.write[1] = elsewhere.temporary.clone();
+        assert_eq!(first, identify(&elsewhere, &survey, &resolved));
 
         let mut others = Vec::new();
         let mut with = |change: &dyn Fn(&mut crate::plan::Plan)| {

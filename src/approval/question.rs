@@ -41,7 +41,7 @@ pub struct Told<'a> {
     pub forced: bool,
     /// The proved level.
     pub level: Level,
-    /// What is proved, a line each.
+    /// What is proved: a line that sums it up, then the details.
     pub proof: &'a [String],
     /// Our own user, for a command that runs as ourselves.
     pub uid: u32,
@@ -84,7 +84,7 @@ pub struct Question {
     pub severity: Severity,
     /// The proved level.
     pub level: Level,
-    /// What is proved.
+    /// What is proved: a line that sums it up, then the details.
     pub proof: Vec<Shown>,
     /// The caller's claim: nobody checked it.
     pub claim: Option<Shown>,

@@ -86,13 +86,18 @@ pub fn render(question: &Question, detail: Detail, width: usize, paint: Paint) -
     page.field(
         "sandbox",
         &format!(
-            "profile {}, network {}; proved {}: {}",
-            question.profile,
-            question.network,
-            question.level,
-            join(&question.proof)
+            "profile {}, network {}",
+            question.profile, question.network
         ),
     );
+    // The first line sums it up.
+    let lines = match detail {
+        Detail::Brief => 1,
+        Detail::Full => usize::MAX,
+    };
+    for (index, line) in question.proof.iter().take(lines).enumerate() {
+        page.field(if index == 0 { "proof" } else { "" }, line.as_str());
+    }
     page.field("runs as", question.identity.as_str());
     for (name, id) in &question.ids {
         page.field(name, &format!("{id} (says the caller)"));

@@ -72,15 +72,19 @@ pub(super) fn call() -> (Plan, Survey, Resolved) {
         start: Start::Shell,
         executable: file("/usr/bin/bash", 0xcc, Format::Elf, Trust::Trusted),
         argv: vec![b"bash".to_vec(), b"-c".to_vec(), LINE.to_vec()],
-        environment: Environment::from_iter([(b"PATH".to_vec(), b"/bin".to_vec())]),
+        environment: Environment::from_iter([
+            (b"PATH".to_vec(), b"/bin".to_vec()),
+            (b"TMPDIR".to_vec(), b"/tmp/private".to_vec()),
+        ]),
         cwd: path("/ws"),
         profile: Profile {
             name: ProfileName::Workspace,
             read: vec![path("/usr")],
             devices: vec![path("/dev/null")],
-            write: vec![path("/ws")],
+            write: vec![path("/ws"), path("/tmp/private")],
             network: Network::Off,
         },
+        temporary: path("/tmp/private"),
         identity: Identity::Unchanged,
     };
     let survey = Survey {
@@ -152,7 +156,8 @@ pub(super) fn question_of(line: &[u8], claim: Option<&str>, changes: &[String]) 
             forced: true,
             level: Level::L1,
             proof: &[
-                "no_new_privs, no capabilities, 27 system calls refused, Landlock ABI 7".to_owned(),
+                "confined, seen by the kernel".to_owned(),
+                "writes: open outside refused".to_owned(),
             ],
             uid: 1000,
             claim,

@@ -188,8 +188,8 @@ impl Relay {
         self.terminals
     }
 
-    /// The command's terminal. It should control the command's session
-    /// ([`tty::control`](crate::sys::tty::control)), so that its interrupt key works.
+    /// The command's terminal. It has to control the command's session (TIOCSCTTY), so that its
+    /// interrupt key works.
     pub fn slave(&self) -> Option<BorrowedFd<'_>> {
         self.slave.as_ref().map(AsFd::as_fd)
     }

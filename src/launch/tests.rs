@@ -8,19 +8,27 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 
-use super::{Checked, Ended, LaunchError, start};
+use super::{Checked, Ended, LaunchError, Running, Signals, start};
+use crate::approval::Approval;
 use crate::model::executable::{FileId, Format, Trust};
 use crate::model::outcome::Outcome;
-use crate::sandbox::StdioFd;
 use crate::sandbox::sample::{Sample, executable};
+use crate::sandbox::{Parked, StdioFd};
 
 fn shell(line: &str) -> Sample {
     Sample::new("/bin/sh", &["sh", "-c", line])
 }
 
+fn begin(parked: Parked) -> Result<Running, LaunchError> {
+    start(parked, Approval::for_tests())
+}
+
 fn run(sample: Sample, limit: Option<Duration>) -> Ended {
     let (_kept, parked) = sample.park().unwrap();
-    start(parked).unwrap().wait(limit, None).unwrap()
+    begin(parked)
+        .unwrap()
+        .wait(&Signals::take().unwrap(), limit, None)
+        .unwrap()
 }
 
 /// What the command writes to its standard output.
@@ -118,7 +126,7 @@ fn another_file_never_runs() {
     let mut sample = Sample::new("/usr/bin/true", &["true"]);
     sample.executable.id = FileId { dev: 1, ino: 1 };
     let (_kept, parked) = sample.park().unwrap();
-    assert!(matches!(start(parked), Err(LaunchError::Changed { .. })));
+    assert!(matches!(begin(parked), Err(LaunchError::Changed { .. })));
 }
 
 #[test]
@@ -128,7 +136,7 @@ fn other_content_never_runs() {
     sample.executable.trust = Trust::WritableByOthers;
     let (_kept, parked) = sample.park().unwrap();
     assert!(matches!(
-        start(parked),
+        begin(parked),
         Err(LaunchError::Changed {
             what: "its content",
             ..
@@ -160,7 +168,12 @@ fn a_script_runs_by_its_path_and_a_swapped_one_does_not() {
             fs::rename(path.as_path(), path.join("../aside").as_path()).unwrap();
             make("#!/bin/sh -e\necho swapped\n");
         }
-        let outcome = start(parked).map(|running| running.wait(None, None).unwrap().outcome);
+        let outcome = begin(parked).map(|running| {
+            running
+                .wait(&Signals::take().unwrap(), None, None)
+                .unwrap()
+                .outcome
+        });
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         (outcome, text, path)
@@ -183,7 +196,7 @@ fn a_refused_exec_reports_its_errno() {
     fs::set_permissions(path.as_path(), Permissions::from_mode(0o755)).unwrap();
     sample.executable = executable(&path.to_string(), Format::Text);
     let (_kept, parked) = sample.park().unwrap();
-    match start(parked) {
+    match begin(parked) {
         Err(LaunchError::Exec { source, .. }) => assert_eq!(source, Errno::ENOEXEC),
         other => panic!("{other:?}"),
     }
@@ -191,7 +204,7 @@ fn a_refused_exec_reports_its_errno() {
     // One argument beyond MAX_ARG_STRLEN. execve(2)
     sample.argv.push(vec![b'x'; 200_000]);
     let (_kept, parked) = sample.park().unwrap();
-    match start(parked) {
+    match begin(parked) {
         Err(LaunchError::Exec { source, .. }) => assert_eq!(source, Errno::E2BIG),
         other => panic!("{other:?}"),
     }
@@ -201,6 +214,6 @@ fn a_refused_exec_reports_its_errno() {
 fn where_tracing_works_the_exec_is_stopped() {
     let (_kept, parked) = Sample::new("/usr/bin/true", &["true"]).park().unwrap();
     let kernel = parked.proof().witness() == crate::sandbox::Witness::Kernel;
-    let running = start(parked).unwrap();
+    let running = begin(parked).unwrap();
     assert_eq!(running.checked() == Checked::AtExec, kernel);
 }

@@ -102,6 +102,7 @@ impl Sample {
             environment,
             cwd: self.workspace.path().clone(),
             profile,
+            temporary: temporary.path().clone(),
             identity: self.identity,
         };
         let parked = park(Order {

@@ -197,6 +197,7 @@ impl Call {
             environment: ground.fixed.environment.clone(),
             cwd: ground.cwd.clone(),
             profile: ground.profile.clone(),
+            temporary: ground.temporary.clone(),
             identity: ground.identity.clone(),
             shell: shell.executable.clone(),
         };

@@ -35,6 +35,7 @@ pub struct Ground {
     cwd_folder: OwnedFd,
     pub fixed: Fixed,
     pub profile: Profile,
+    pub temporary: AbsolutePath,
     pub facts: Facts,
     pub resolver: Resolver,
 }
@@ -134,6 +135,7 @@ impl Supervisor {
             cwd_folder,
             fixed,
             profile,
+            temporary,
             facts,
             resolver,
         })

@@ -17,7 +17,6 @@ mod call {
 
     nix::ioctl_read_bad!(get_size, libc::TIOCGWINSZ, libc::winsize);
     nix::ioctl_write_ptr_bad!(set_size, libc::TIOCSWINSZ, libc::winsize);
-    nix::ioctl_write_int_bad!(control, libc::TIOCSCTTY);
 }
 
 /// The window size of the terminal `fd` (TIOCGWINSZ).
@@ -40,15 +39,5 @@ pub fn set_size(fd: impl AsFd, size: &Size) -> io::Result<()> {
     // SAFETY: the kernel reads one `winsize` through the pointer, which outlives the call.
     // TIOCSWINSZ(2const)
     unsafe { call::set_size(fd.as_fd().as_raw_fd(), size) }?;
-    Ok(())
-}
-
-/// Makes the terminal `fd` control the session that the caller leads; it must control none and the
-/// caller have none yet (TIOCSCTTY). Makes one system call and allocates nothing, so that it may stand
-/// between fork and exec.
-pub fn control(fd: impl AsFd) -> io::Result<()> {
-    // SAFETY: takes no pointer; the argument 0 never steals a terminal from another session.
-    // TIOCSCTTY(2const)
-    unsafe { call::control(fd.as_fd().as_raw_fd(), 0) }?;
     Ok(())
 }

@@ -31,7 +31,8 @@ fn everything_that_decides_is_shown() {
         "/ws/build.sh bbbbbbbbbbbb, it lies where the run can write",
         "MUTABLE",
         "/bin/sh dddddddddddd, trusted",
-        "profile workspace, network off; proved L1: no_new_privs",
+        "profile workspace, network off; proved at L1",
+        "proof confined, seen by the kernel",
         "uid 1000, without capabilities",
         "builder (says the caller)",
         "claim | cleaning up",
@@ -42,6 +43,23 @@ fn everything_that_decides_is_shown() {
             unwrapped(&shown).contains(part.trim_end()),
             "{part}\n{shown}"
         );
+    }
+}
+
+#[test]
+fn the_details_come_with_the_full_view() {
+    let question = sample::question();
+    let brief = render(&question, Detail::Brief, 100, Paint::Plain);
+    let full = render(&question, Detail::Full, 100, Paint::Plain);
+    for part in [
+        "writes: open outside refused",
+        &question.object.digest().to_string(),
+        &format!("sha256:{}", "bb".repeat(32)),
+        "read by /usr/bin/bash",
+        "PATH",
+    ] {
+        assert!(full.contains(part), "{part}\n{full}");
+        assert!(!brief.contains(part), "{part}\n{brief}");
     }
 }
 
