@@ -1,0 +1,133 @@
+# What can be made; `make` alone prints it. Everything else is in docs/ARCHITECTURE.md.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+DESTDIR ?=
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# What `install` installs; packagers and tests may name another.
+BINARY ?= $(TARGET_DIR)/release/tipstaff
+TRIPLE = $(shell rustc -vV 2> /dev/null | sed -n 's/^host: //p')
+RUNNER = CARGO_TARGET_$(shell echo '$(TRIPLE)' | tr 'a-z-' 'A-Z_')_RUNNER
+# Taken literally: $(value) does not expand what looks like a make variable in the reader's line.
+export RUN_LINE := $(value LINE)
+
+.PHONY: help
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the release binary
+	$(CARGO) build --release --locked
+
+# A workspace may not hold our own binary, and this folder is the workspace: the copy runs.
+.PHONY: run
+run: ## Judge, confine, ask about and run LINE='…' in this folder
+	@test -n "$$RUN_LINE" || { echo "usage: make run LINE='git status && rm -rf build'" >&2; exit 2; }
+	@$(CARGO) build --release --locked --quiet
+	@bin="$${XDG_CACHE_HOME:-$$HOME/.cache}/tipstaff/bin"; \
+	mkdir -p "$$bin"; \
+	install -m 755 $(TARGET_DIR)/release/tipstaff "$$bin/tipstaff.new"; \
+	mv -f "$$bin/tipstaff.new" "$$bin/tipstaff"; \
+	line=$$RUN_LINE; unset RUN_LINE LINE MAKEFLAGS MAKELEVEL MAKEOVERRIDES MFLAGS; \
+	exec "$$bin/tipstaff" run -c "$$line"
+
+.PHONY: test
+test: deps lint ## Install what is needed and pass every test, as root and as an ordinary user
+	$(CARGO) test --locked
+	$(MAKE) --no-print-directory test-ordinary
+	$(CARGO) test --locked --test enforce -- --self-test
+
+# `cargo test` as root has run the enforcement cases in both halves already.
+.PHONY: test-ordinary
+test-ordinary: # The tests of an ordinary machine again, as somebody who owns nothing
+	@if [ "$$(id -u)" -eq 0 ]; then \
+		env '$(RUNNER)=$(CURDIR)/integration/as-ordinary-user' $(CARGO) test --locked --lib --bins \
+			$(patsubst tests/%.rs,--test %,$(wildcard tests/*.rs)); \
+	else \
+		echo 'skip: not started as root, so the tests were those of an ordinary user'; \
+	fi
+
+.PHONY: enforce
+enforce: deps ## The enforcement tests alone, and the suite turned on itself
+	$(CARGO) build --locked --example probe
+	$(CARGO) test --locked --test enforce
+	$(CARGO) test --locked --test enforce -- --self-test
+
+.PHONY: fmt
+fmt: ## Format the sources
+	$(CARGO) fmt
+
+.PHONY: lint
+lint: ## Formatting and lints, warnings denied
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+
+.PHONY: deny
+deny: ## Licences, sources and duplicates of the dependencies (needs cargo-deny)
+	@if $(CARGO) deny --version > /dev/null 2>&1; then \
+		$(CARGO) deny check; \
+	else \
+		echo 'skip: cargo-deny is not installed (cargo install cargo-deny)'; \
+	fi
+
+.PHONY: docs
+docs: ## Build the crate's pages, warnings denied
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps
+
+.PHONY: bench
+bench: ## Measure against the budgets (needs bubblewrap; figures in docs/performance.md)
+	@command -v bwrap > /dev/null || $(MAKE) --no-print-directory deps PACKAGES=bubblewrap TOOLS=bwrap
+	$(CARGO) build --locked --release --bins --example probe
+	$(CARGO) bench --locked --bench budget
+
+.PHONY: check
+check: lint docs deny ## Everything that runs nothing
+	$(CARGO) check --locked --all-targets
+
+.PHONY: ci
+ci: ## What CI runs
+	.ci/run
+
+# Programs the tests start, and the packages of Debian that have them.
+TOOLS ?= setpriv unshare setsid git bash find xargs
+PACKAGES ?= util-linux git bash findutils
+.PHONY: deps
+deps: # Install what the tests need, when something is missing
+	@missing=; for tool in $(TOOLS); do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	echo "missing:$$missing"; \
+	if [ "$$(id -u)" -eq 0 ] && command -v apt-get > /dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(PACKAGES); \
+	else \
+		echo 'install them with your package manager: $(PACKAGES)' >&2; exit 1; \
+	fi
+
+BIN = $(DESTDIR)$(PREFIX)/bin
+MAN = $(DESTDIR)$(PREFIX)/share/man/man1
+DOC = $(DESTDIR)$(PREFIX)/share/doc/tipstaff
+PAGES = $(wildcard LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md docs/*.md)
+MANUAL = $(wildcard docs/tipstaff.1)
+
+$(TARGET_DIR)/release/tipstaff: build
+
+.PHONY: install
+install: $(BINARY) ## Install under DESTDIR and PREFIX (/usr/local)
+	install -d $(BIN) $(DOC)
+	install -m 755 $(BINARY) $(BIN)/tipstaff
+	install -m 644 $(PAGES) $(DOC)
+	$(if $(MANUAL),install -d $(MAN) && install -m 644 $(MANUAL) $(MAN))
+
+# Folders that became empty go too, but never one above DESTDIR, and without DESTDIR only our own.
+.PHONY: uninstall
+uninstall: ## Remove what install put there
+	rm -f $(BIN)/tipstaff $(MAN)/tipstaff.1
+	rm -rf $(DOC)
+	@if [ -n '$(DESTDIR)' ]; then \
+		cd '$(DESTDIR)' && for folder in bin share/man/man1 share/doc; do \
+			folder='$(patsubst /%,%,$(PREFIX))'/$$folder; \
+			if [ -d "$$folder" ]; then rmdir -p --ignore-fail-on-non-empty "$$folder"; fi; \
+		done; \
+	fi

@@ -1,0 +1,233 @@
+//! Claim 2, files: what lies outside the profile cannot be read or changed, by whatever call.
+
+use std::fs;
+
+use crate::harness::world::{World, YES};
+use crate::harness::{Case, Outcome, Red, case, expect};
+
+pub const CASES: &[Case] = &[
+    case("workspace_is_writable", 2, workspace_is_writable).red(Red::Refusing),
+    case("write_outside", 2, write_outside),
+    case("create_outside", 2, create_outside),
+    case("mkdir_outside", 2, mkdir_outside),
+    case("unlink_outside", 2, unlink_outside),
+    case("truncate_outside", 2, truncate_outside),
+    case("read_outside", 2, read_outside),
+    case("list_outside", 2, list_outside),
+    case("home_is_unreadable", 2, home_is_unreadable),
+    case("dot_dot_leads_nowhere", 2, dot_dot_leads_nowhere),
+    case("rename_across", 2, rename_across),
+    case("hard_link_across", 2, hard_link_across),
+    case("write_through_a_symlink", 2, write_through_a_symlink),
+    case(
+        "redirect_outside_by_the_shell",
+        2,
+        redirect_outside_by_the_shell,
+    ),
+    case(
+        "read_only_profile_writes_nothing",
+        2,
+        read_only_profile_writes_nothing,
+    ),
+    case(
+        "foreign_program_is_not_executable",
+        2,
+        foreign_program_is_not_executable,
+    ),
+    case(
+        "policy_and_state_are_out_of_reach",
+        2,
+        policy_and_state_are_out_of_reach,
+    ),
+];
+
+/// Not an attack: without it a sandbox that breaks everything would pass all the others.
+fn workspace_is_writable(w: &World) -> Outcome {
+    w.attack(&["create", &w.inside("new")])?.ok()?;
+    w.attack(&["mkdir", &w.inside("folder")])?.ok()?;
+    w.attack(&["rename", &w.inside("new"), &w.inside("folder/moved")])?
+        .ok()?;
+    expect(
+        w.ws.join("folder/moved").exists(),
+        "the file is not where the run put it",
+    )
+}
+
+fn write_outside(w: &World) -> Outcome {
+    let target = w.outside_file("target", "old\n")?;
+    w.control(&["open-write", &target])?.ok()?;
+    let target = w.outside_file("target", "old\n")?;
+    w.attack(&["open-write", &target])?.errno("EACCES")?;
+    expect(fs::read(&target)? == b"old\n", "the file changed")
+}
+
+fn create_outside(w: &World) -> Outcome {
+    w.control(&["create", &w.beside("control")])?.ok()?;
+    w.attack(&["create", &w.beside("attack")])?
+        .errno("EACCES")?;
+    expect(!w.outside.join("attack").exists(), "the file was made")
+}
+
+fn mkdir_outside(w: &World) -> Outcome {
+    w.control(&["mkdir", &w.beside("control")])?.ok()?;
+    w.attack(&["mkdir", &w.beside("attack")])?.errno("EACCES")?;
+    expect(!w.outside.join("attack").exists(), "the folder was made")
+}
+
+fn unlink_outside(w: &World) -> Outcome {
+    let target = w.outside_file("control", "x")?;
+    w.control(&["unlink", &target])?.ok()?;
+    let target = w.outside_file("attack", "x")?;
+    w.attack(&["unlink", &target])?.errno("EACCES")?;
+    expect(w.outside.join("attack").exists(), "the file is gone")
+}
+
+/// Below Landlock ABI 3 truncate(2) escapes every write rule.
+fn truncate_outside(w: &World) -> Outcome {
+    let target = w.outside_file("target", "old\n")?;
+    w.control(&["truncate", &target])?.ok()?;
+    let target = w.outside_file("target", "old\n")?;
+    w.attack(&["truncate", &target])?.errno("EACCES")?;
+    expect(fs::read(&target)? == b"old\n", "the file was cut")
+}
+
+fn read_outside(w: &World) -> Outcome {
+    let secret = w.outside_file("secret", "the password")?;
+    w.control(&["open-read", &secret])?
+        .is("text", "the password")?;
+    w.attack(&["open-read", &secret])?.errno("EACCES")?;
+    Ok(())
+}
+
+fn list_outside(w: &World) -> Outcome {
+    let folder = w.outside.display().to_string();
+    w.control(&["list", &folder])?.ok()?;
+    w.attack(&["list", &folder])?.errno("EACCES")?;
+    Ok(())
+}
+
+fn home_is_unreadable(w: &World) -> Outcome {
+    let key = w.top.join("home/.ssh/id");
+    fs::create_dir_all(w.top.join("home/.ssh"))?;
+    fs::write(&key, "private")?;
+    let key = key.display().to_string();
+    w.control(&["open-read", &key])?.ok()?;
+    w.attack(&["open-read", &key])?.errno("EACCES")?;
+    Ok(())
+}
+
+fn dot_dot_leads_nowhere(w: &World) -> Outcome {
+    w.outside_file("secret", "the password")?;
+    w.control(&["open-read", "../outside/secret"])?.ok()?;
+    w.attack(&["open-read", "../outside/secret"])?
+        .errno("EACCES")?;
+    w.attack(&["open-read", "./../ws/../outside/secret"])?
+        .errno("EACCES")?;
+    Ok(())
+}
+
+/// EXDEV is what Landlock answers when a move would change what may be done with a file, EACCES when
+/// one of the two folders may not be changed at all.
+fn rename_across(w: &World) -> Outcome {
+    fs::write(w.ws.join("mine"), "x")?;
+    w.control(&["rename", &w.inside("mine"), &w.beside("control")])?
+        .ok()?;
+    fs::write(w.ws.join("mine"), "x")?;
+    w.attack(&["rename", &w.inside("mine"), &w.beside("attack")])?
+        .errno("EACCES")?;
+    let theirs = w.outside_file("theirs", "x")?;
+    w.attack(&["rename", &theirs, &w.inside("stolen")])?
+        .errno("EACCES")?;
+    expect(
+        w.ws.join("mine").exists() && w.outside.join("theirs").exists(),
+        "a file moved",
+    )
+}
+
+/// A link would give a file outside a second name inside.
+fn hard_link_across(w: &World) -> Outcome {
+    let secret = w.outside_file("secret", "the password")?;
+    w.control(&["link", &secret, &w.inside("control")])?.ok()?;
+    fs::remove_file(w.ws.join("control"))?;
+    w.attack(&["link", &secret, &w.inside("attack")])?
+        .errno("EXDEV")?;
+    expect(!w.ws.join("attack").exists(), "the link was made")
+}
+
+fn write_through_a_symlink(w: &World) -> Outcome {
+    let target = w.outside_file("target", "old\n")?;
+    w.attack(&["symlink", &target, &w.inside("inner")])?.ok()?;
+    w.control(&["open-write", &w.inside("inner")])?.ok()?;
+    let target = w.outside_file("target", "old\n")?;
+    w.attack(&["open-write", &w.inside("inner")])?
+        .errno("EACCES")?;
+    expect(fs::read(&target)? == b"old\n", "the file changed")
+}
+
+/// The rules allow every write; the sandbox does not.
+fn redirect_outside_by_the_shell(w: &World) -> Outcome {
+    let line = |name: &str| format!("echo x > {}", w.beside(name));
+    w.shell(&line("control"))?.exits(0)?;
+    expect(
+        w.outside.join("control").exists(),
+        "the control wrote nothing",
+    )?;
+    w.allowed()?.line("echo x > inside")?.exits(0)?;
+    expect(
+        w.ws.join("inside").exists(),
+        "a redirection inside the workspace does not work",
+    )?;
+    // A relative pattern means the workspace: this one allows every write there is.
+    let everywhere = "version = 1\n[permissions]\nallow = [\"*\", \"env(*)\", \"write(/**)\"]\n";
+    let attack = w.policy(everywhere)?.line(&line("attack"))?;
+    attack.exits(1)?.says("Permission denied")?;
+    expect(!w.outside.join("attack").exists(), "the file was made")
+}
+
+fn read_only_profile_writes_nothing(w: &World) -> Outcome {
+    let run = || Ok::<_, crate::harness::Stop>(w.asked(YES)?.option("--profile", "read-only"));
+    fs::write(w.ws.join("text"), "words")?;
+    w.control(&["create", &w.inside("control")])?.ok()?;
+    run()?
+        .attack(&["open-read", &w.inside("text")])?
+        .is("text", "words")?;
+    run()?
+        .attack(&["create", &w.inside("attack")])?
+        .errno("EACCES")?;
+    run()?
+        .attack(&["open-write", &w.inside("text")])?
+        .errno("EACCES")?;
+    expect(!w.ws.join("attack").exists(), "the file was made")
+}
+
+fn foreign_program_is_not_executable(w: &World) -> Outcome {
+    let program = w.outside.join("program");
+    fs::copy(&w.probe, &program)?;
+    let program = program.display().to_string();
+    w.control(&["exec", &program, "status"])?.ok()?;
+    w.attack(&["exec", &program, "status"])?.errno("EACCES")?;
+    Ok(())
+}
+
+/// Nothing inside can read or change what decides about it. The paths stand in a script, since a line
+/// that names them is denied before it starts.
+fn policy_and_state_are_out_of_reach(w: &World) -> Outcome {
+    w.allowed()?.line("true")?.exits(0)?;
+    for path in ["state/tipstaff/audit.jsonl", "policy.toml"] {
+        let path = w.top.join(path).display().to_string();
+        w.control(&["open-read", &path])?.ok()?;
+        for attempt in ["open-read", "truncate", "unlink"] {
+            fs::write(
+                w.ws.join("reach.sh"),
+                format!("exec ./probe {attempt} '{path}'\n"),
+            )?;
+            let ran = w.asked(YES)?.argv(&["sh", "./reach.sh"])?;
+            ran.exits(0)?;
+            expect(
+                ran.out.contains("\"EACCES\""),
+                format!("expected EACCES: {ran}"),
+            )?;
+        }
+    }
+    Ok(())
+}

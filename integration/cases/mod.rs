@@ -1,0 +1,32 @@
+//! The cases, a file for each group of claims.
+
+mod closed;
+mod crash;
+mod decisions;
+mod files;
+mod host;
+mod life;
+mod network;
+mod papers;
+mod process;
+mod question;
+mod swaps;
+mod syscalls;
+
+use crate::harness::Case;
+
+/// Every case.
+pub const ALL: &[&[Case]] = &[
+    decisions::CASES,
+    swaps::CASES,
+    files::CASES,
+    network::CASES,
+    syscalls::CASES,
+    process::CASES,
+    life::CASES,
+    question::CASES,
+    closed::CASES,
+    host::CASES,
+    crash::CASES,
+    papers::CASES,
+];
