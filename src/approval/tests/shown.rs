@@ -31,7 +31,7 @@ fn everything_that_decides_is_shown() {
         "/ws/build.sh bbbbbbbbbbbb, it lies where the run can write",
         "MUTABLE",
         "/bin/sh dddddddddddd, trusted",
-        "profile workspace, network off; proved at L1",
+        "profile workspace, network off",
         "proof confined, seen by the kernel",
         "uid 1000, without capabilities",
         "builder (says the caller)",
