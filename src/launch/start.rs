@@ -26,9 +26,9 @@ use super::tree::Tree;
 pub enum Checked {
     /// Stopped after the exec and compared before its first instruction.
     AtExec,
-    /// Files compared just before the exec and the process after it, since it may not be traced here:
-    /// between the two it ran.
-    AroundExec,
+    /// Files compared just before the exec, since the process may not be traced here. A binary is
+    /// executed by the descriptor that was compared; a script or its content may change in between.
+    BeforeExec,
 }
 
 /// A command that runs what was judged. Dropped, its tree is killed.
@@ -81,7 +81,7 @@ pub fn start(parked: Parked, approval: Approval) -> Result<Running, LaunchError>
     let options = ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL;
     let checked = match ptrace::seize(child.pid(), options) {
         Ok(()) => Checked::AtExec,
-        Err(Errno::EPERM | Errno::EACCES | Errno::ENOSYS) => Checked::AroundExec,
+        Err(Errno::EPERM | Errno::EACCES | Errno::ENOSYS) => Checked::BeforeExec,
         Err(errno) => return Err(gone(errno, "ptrace")),
     };
     let started = Instant::now();
@@ -96,13 +96,14 @@ pub fn start(parked: Parked, approval: Approval) -> Result<Running, LaunchError>
             fail::point("exec-verified");
             ptrace::detach(child.pid(), None).map_err(|errno| gone(errno, "ptrace"))?;
         }
-        Checked::AroundExec => {
+        Checked::BeforeExec => {
             // The line to the child closes on exec.
             match child.message().map_err(LaunchError::start("read"))? {
                 None => {}
                 Some(message) => return Err(said(message, &executable.path)),
             }
-            judged.check_process(child.pid())?;
+            // Nothing is asked of the process any more: it runs, and may have ended or executed another
+            // program by now.
             fail::point("exec-verified");
         }
     }
@@ -157,8 +158,9 @@ fn said(message: Message, path: &AbsolutePath) -> LaunchError {
 
 /// A call about the child failed: because it is gone, or otherwise.
 fn gone(errno: Errno, call: &'static str) -> LaunchError {
-    match errno {
-        Errno::ESRCH | Errno::EPIPE | Errno::ECONNRESET => LaunchError::Gone,
-        other => LaunchError::start(call)(other),
+    if matches!(errno, Errno::ESRCH | Errno::EPIPE | Errno::ECONNRESET) {
+        LaunchError::Gone
+    } else {
+        LaunchError::start(call)(errno)
     }
 }

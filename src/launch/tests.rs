@@ -110,6 +110,10 @@ fn what_it_leaves_behind_is_killed() {
 }
 
 #[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a child that is none of ours is what this test needs"
+)]
 fn children_of_the_host_program_live_on() {
     let mut own = std::process::Command::new("/bin/sleep")
         .arg("300")

@@ -31,7 +31,7 @@ impl Canary {
             .into_iter()
             .map(Path::new)
             .chain([own.as_path()])
-            .filter_map(|place| Self::put(place))
+            .filter_map(Self::put)
             .find(|canary| {
                 let Ok(real) = canary.real() else {
                     return false;

@@ -107,13 +107,10 @@ impl SandboxError {
         Self::Missing {
             feature: "Landlock",
             found: format!("landlock_create_ruleset: {}", name(errno)),
-            remedy: match errno {
-                Errno::EOPNOTSUPP => {
-                    "boot with `lsm=landlock,…`: the kernel has it, but it is not switched on"
-                }
-                _ => {
-                    "boot with `lsm=landlock,…` or Linux 6.2 or newer; in a container, let its seccomp profile pass the landlock calls"
-                }
+            remedy: if errno == Errno::EOPNOTSUPP {
+                "boot with `lsm=landlock,…`: the kernel has it, but it is not switched on"
+            } else {
+                "boot with `lsm=landlock,…` or Linux 6.2 or newer; in a container, let its seccomp profile pass the landlock calls"
             },
         }
     }

@@ -125,7 +125,7 @@ impl Parked {
 
 /// Core files would copy the command's memory to wherever the host puts them.
 const LIMITS: [Limit; 1] = [Limit {
-    resource: nix::libc::RLIMIT_CORE as u32,
+    resource: nix::libc::RLIMIT_CORE,
     value: 0,
 }];
 

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o700);
         fs::create_dir_all(path.join("a/b")).unwrap();
         fs::write(path.join("a/b/c"), "").unwrap();
-        fs::set_permissions(path.join("a/b"), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(path.join("a/b"), Permissions::from_mode(0o000)).unwrap();
         drop(temporary);
         assert!(!path.exists());
     }

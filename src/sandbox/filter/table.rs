@@ -109,8 +109,7 @@ pub(super) const NEW_NAMESPACES: &[u64] = &[
 ];
 
 /// Requests of ioctl(2) that type into a terminal or change what reads it. ioctl_tty(2)
-pub(super) const TERMINAL_REQUESTS: &[u64] =
-    &[libc::TIOCSTI as u64, libc::TIOCLINUX as u64, TIOCSETD];
+pub(super) const TERMINAL_REQUESTS: &[u64] = &[libc::TIOCSTI, libc::TIOCLINUX, TIOCSETD];
 
 /// asm-generic/ioctls.h
 const TIOCSETD: u64 = 0x5423;

@@ -29,7 +29,7 @@ fn run(program: &[sock_filter], call: Call) -> (Answer, usize) {
         match offset {
             0 => call.number,
             4 => call.arch,
-            16..64 if offset % 4 == 0 => {
+            16..64 if offset.is_multiple_of(4) => {
                 let argument = call.arguments[(offset as usize - 16) / 8];
                 (argument >> (32 * (u64::from(offset / 4) % 2))) as u32
             }
