@@ -595,6 +595,19 @@ mod carriers {
     }
 
     #[test]
+    fn an_option_that_starts_something_has_to_be_spelled_out() {
+        check(
+            &rules(&["*", "less +G"], &[], &[]),
+            &[
+                ("less '+!touch x' y", "ask dynamic"),
+                ("less +G y", "allow rule-allow"),
+                ("diff -l a b", "ask dynamic"),
+                ("bash -l -c ls", "ask dynamic"),
+            ],
+        );
+    }
+
+    #[test]
     fn program_texts_are_further_programs() {
         check(
             &rules(&["sed", "awk", "awk '{print > \"f\"}'"], &[], &[]),
