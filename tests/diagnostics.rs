@@ -335,7 +335,7 @@ fn mistake(layer: Layer, text: &str) -> PolicyError {
         text: text.to_owned(),
         trusted: true,
     }])
-    .expect_err("a mistake loads")
+    .unwrap_err()
 }
 
 #[test]

@@ -27,7 +27,7 @@ sandbox failure; 126 denied; 127 program not found; 130 cancelled; 128+n killed 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Judge a line or an argv, confine it, ask where the policy says so, and run it
-    Run(RunOptions),
+    Run(Box<RunOptions>),
     /// Drop-in for `bash -c LINE`, with every setting from policy and environment
     Sh(ShOptions),
     /// Say what the policy says of a line; nothing is run

@@ -36,7 +36,7 @@ pub fn main() -> ExitCode {
         }
     };
     let code = match cli.verb {
-        Verb::Run(options) => run::run(options),
+        Verb::Run(options) => run::run(*options),
         Verb::Sh(options) => run::sh(options),
         Verb::Check(options) => check::check(options),
         Verb::Explain(options) => explain::explain(options),

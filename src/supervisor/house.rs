@@ -27,7 +27,7 @@ impl House {
     /// a relative value is invalid and passed over).
     pub fn find(environment: &Environment) -> Result<Self, Error> {
         let base = |variable: &[u8], below_home: &str| {
-            let named = environment.get(variable).and_then(|path| absolute(path));
+            let named = environment.get(variable).and_then(absolute);
             named.or_else(|| Some(environment.home()?.join(below_home)))
         };
         let state = base(b"XDG_STATE_HOME", ".local/state").ok_or(Error::NoHome)?;

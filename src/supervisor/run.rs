@@ -66,9 +66,10 @@ impl Run<'_> {
     ) -> Result<Attempt, Error> {
         let proof = parked.proof();
         let id = self.decided(call, &Decision::denied(denial, proof, object, waited))?;
-        let outcome = match denial.reason() {
-            Reason::Cancelled => Outcome::Cancelled,
-            reason => Outcome::Denied(reason),
+        let outcome = if denial.reason() == Reason::Cancelled {
+            Outcome::Cancelled
+        } else {
+            Outcome::Denied(denial.reason())
         };
         let report = self.report(call, id, outcome, denial.reason(), Some(denial.message()));
         Ok(Attempt::Done(Box::new(Report {
@@ -97,18 +98,16 @@ impl Run<'_> {
             Ok(ended) => ended,
             Err(error) => {
                 record::failed(self.journal, &id, &error.render())?;
-                return match error {
-                    // Something swapped it between the last look and the start: it was killed before
-                    // its first instruction, so this is a denial like any other change.
-                    Error::Launch(LaunchError::Changed { .. }) => {
-                        let outcome = Outcome::Denied(Reason::CallChanged);
-                        let message = Denial::changed(error.to_string()).message();
-                        let report =
-                            self.report(call, id, outcome, Reason::CallChanged, Some(message));
-                        Ok(Attempt::Done(Box::new(report)))
-                    }
-                    error => Err(error),
-                };
+                // Something swapped it between the last look and the start: it was killed before its
+                // first instruction, so this is a denial like any other change.
+                if let Error::Launch(LaunchError::Changed { .. }) = error {
+                    let reason = Reason::CallChanged;
+                    let message = Denial::changed(error.to_string()).message();
+                    let report =
+                        self.report(call, id, Outcome::Denied(reason), reason, Some(message));
+                    return Ok(Attempt::Done(Box::new(report)));
+                }
+                return Err(error);
             }
         };
         record::finished(self.journal, &id, &ended)?;
