@@ -1,6 +1,11 @@
 //! The command line on any machine: judging verbs, exit codes, messages. Nothing here needs a kernel
 //! feature; what runs under the sandbox is tested in integration/.
 #![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+#![allow(
     clippy::disallowed_methods,
     reason = "the program under test is started plainly"
 )]

@@ -1,5 +1,10 @@
 //! The pages say what the program does: the man page is made from the option table, and every verb and
 //! option stands in it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
 
 use std::path::Path;
 

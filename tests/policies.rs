@@ -1337,11 +1337,25 @@ mod layers {
         );
         let policy = load(&[managed, user]).unwrap();
         let settings = policy.settings();
-        assert_eq!(settings.mode, Mode::Default);
-        assert_eq!(settings.network, Network::Loopback);
-        assert_eq!(settings.profile, ProfileName::ReadOnly);
+        // What a run asks for narrows what the policy says, and never widens it.
+        assert_eq!(settings.mode(None), Mode::Default);
+        assert_eq!(settings.mode(Some(Mode::Bypass)), Mode::Default);
+        assert_eq!(settings.mode(Some(Mode::DontAsk)), Mode::DontAsk);
+        assert_eq!(settings.network(Some(Network::Full)), Network::Loopback);
+        assert_eq!(settings.network(Some(Network::Off)), Network::Off);
+        assert_eq!(
+            settings.profile(Some(ProfileName::Workspace)),
+            ProfileName::ReadOnly
+        );
+        // Where no layer says anything, the run's own word stands.
+        let silent = load(&[]).unwrap();
+        assert_eq!(
+            silent.settings().network(Some(Network::Full)),
+            Network::Full
+        );
+        assert_eq!(silent.settings().network(None), Network::Off);
         assert!(settings.forbid_root);
-        assert_eq!(settings.approvals.timeout.as_secs(), 60);
+        assert_eq!(settings.approvals.timeout().as_secs(), 60);
         assert_eq!(
             settings.approvals.command.as_deref(),
             Some(["/usr/bin/approve".to_owned()].as_slice())
