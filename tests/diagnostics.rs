@@ -1,6 +1,7 @@
 //! Mistakes in policies and the messages they give, whole: file, line, column, caret, help.
 //!
 //! `UPDATE_GOLDEN=1 cargo test --test diagnostics` writes the messages anew; read the difference.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fmt::Write as _;
 
