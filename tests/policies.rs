@@ -1382,11 +1382,13 @@ mod layers {
             hosts = ["bad.example"]
             "#,
         );
-        let ids: Vec<String> = unenforceable(&policy)
+        let ids: Vec<String> = unenforceable(&policy, Network::Full)
             .into_iter()
             .map(|rule| rule.text)
             .collect();
         assert_eq!(ids, ["write(secret)", "network(bad.example)"]);
+        // Without any network no rule about hosts can be broken.
+        assert_eq!(unenforceable(&policy, Network::Off).len(), 1);
     }
 }
 

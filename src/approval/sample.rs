@@ -101,6 +101,7 @@ pub(super) fn call() -> (Plan, Survey, Resolved) {
     let resolved = Resolved {
         lookups: vec![Lookup::File(Box::new(git)), script_lookup(0xdd)],
         targets: BTreeMap::new(),
+        copies: BTreeMap::new(),
     };
     (plan, survey, resolved)
 }

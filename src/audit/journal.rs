@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Mutex, PoisonError};
 
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,6 +18,9 @@ use super::record::{Decided, Finished};
 use super::scrub::Scrubber;
 use crate::model::path::AbsolutePath;
 use crate::sys::fail;
+
+/// Space kept for the record of a run's end, in bytes: several times what one takes.
+const FOR_THE_END: i64 = 4096;
 
 /// Read at a time when looking for the last line.
 const CHUNK: u64 = 64 << 10;
@@ -180,6 +185,9 @@ impl Journal {
         if kind == Kind::Recovered {
             bytes.insert(0, SEPARATOR);
         }
+        if kind == Kind::Decided {
+            self.reserve(end.length, bytes.len())?;
+        }
         self.die_halfway(kind, &bytes);
         self.write_whole(end.length, &bytes)
             .map_err(|source| AuditError::Write {
@@ -193,6 +201,23 @@ impl Journal {
             head: end.head.after(&line),
             torn: Vec::new(),
         })
+    }
+
+    /// Takes disk space for this record and for the one of its end, so that a run that may start can
+    /// also be recorded as ended. fallocate(2); a file system that cannot do it says so, and then the
+    /// end may fail to be recorded on a full disk.
+    fn reserve(&self, from: u64, bytes: usize) -> Result<(), AuditError> {
+        let wanted = i64::try_from(bytes)
+            .unwrap_or(i64::MAX)
+            .saturating_add(FOR_THE_END);
+        let from = i64::try_from(from).unwrap_or(i64::MAX);
+        match fallocate(&self.log, FallocateFlags::FALLOC_FL_KEEP_SIZE, from, wanted) {
+            Ok(()) | Err(Errno::EOPNOTSUPP | Errno::ENOSYS | Errno::EINTR) => Ok(()),
+            Err(errno) => Err(AuditError::Write {
+                path: self.path.clone(),
+                source: errno.into(),
+            }),
+        }
     }
 
     /// One write(2) for the whole record. Where the kernel takes only a part (write(2): disk full, file

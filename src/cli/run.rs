@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use crate::approval::{External, Paint, Terminal};
+use crate::model::environment::Environment;
 use crate::model::request::{Ids, Request};
 use crate::supervisor::{Builder, Error, Report};
 
@@ -42,7 +43,7 @@ pub fn run(options: RunOptions) -> u8 {
     };
     let builder = match approver {
         Some(words) => match external(&words) {
-            Ok(external) => setup::builder(&common).approver(external),
+            Ok(argv) => setup::builder(&common).approver_command(argv),
             Err(message) => return fail(&message),
         },
         None => attach_terminal(setup::builder(&common)),
@@ -66,10 +67,13 @@ pub fn sh(options: ShOptions) -> u8 {
 }
 
 /// The approver command of `--approver`.
-fn external(words: &str) -> Result<External, String> {
+fn external(words: &str) -> Result<Vec<String>, String> {
     let argv = shell_words::split(words)
         .map_err(|error| format!("--approver cannot be split into words: {error}"))?;
-    External::new(argv, setup::environment()).map_err(|error| format!("--approver: {error}"))
+    // Its environment is known only with the workspace; that it is usable at all is known now.
+    External::new(argv.clone(), Environment::default())
+        .map(|_| argv)
+        .map_err(|error| format!("--approver: {error}"))
 }
 
 /// The policy's own approver command goes first; the supervisor falls back to what is attached here.

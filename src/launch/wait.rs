@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::killpg;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 
 use crate::model::outcome::Outcome;
@@ -128,6 +128,7 @@ impl Running {
             let mut fds = vec![
                 PollFd::new(self.child.pidfd(), PollFlags::POLLIN),
                 PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+                PollFd::new(signals.resize_fd(), PollFlags::POLLIN),
             ];
             if let Some(pump) = &pump {
                 let more = pump.fds();
@@ -143,29 +144,25 @@ impl Running {
                     .and_then(PollFd::any)
                     .is_some_and(|ready| ready)
             };
-            let (ended, signalled) = (is_ready(0), is_ready(1));
+            let ended = is_ready(0);
             drop(fds);
+            let resized = signals.was_resized();
             if let Some(pump) = pump.as_mut() {
+                if resized {
+                    pump.resized();
+                }
                 pump.ready();
             }
             if ended {
                 return Ok(grace.map(|_| Cause::Signal));
             }
-            if !signalled {
-                continue;
-            }
-            while let Some(signal) = signals.next() {
-                if signal == Signal::SIGWINCH {
-                    if let Some(pump) = pump.as_mut() {
-                        pump.resized();
-                    }
-                } else if grace.is_some() {
+            while let Some(signal) = signals.next_stop() {
+                if grace.is_some() {
                     return Ok(Some(Cause::Signal));
-                } else {
-                    // The command is not reaped yet, so its group is still its own.
-                    killpg(self.child.pid(), signal).ok();
-                    grace = Some(Instant::now() + GRACE);
                 }
+                // The command is not reaped yet, so its group is still its own.
+                killpg(self.child.pid(), signal).ok();
+                grace = Some(Instant::now() + GRACE);
             }
         }
     }

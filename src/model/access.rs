@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::digest::Digest;
 use super::executable::Lookup;
 use super::path::AbsolutePath;
 use super::script::{Script, Word};
@@ -65,6 +66,9 @@ pub struct Resolved {
     /// Where each path of an access really leads, links followed; a path that does not exist leads to
     /// its real parent and its own name.
     pub targets: BTreeMap<AbsolutePath, AbsolutePath>,
+    /// For content that is not trusted: the names that deny and ask rules give to the same content
+    /// elsewhere. A byte-for-byte copy of a denied program is that program.
+    pub copies: BTreeMap<Digest, Vec<Vec<u8>>>,
 }
 
 /// Facts the pure stages are told instead of looking them up.

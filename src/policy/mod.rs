@@ -32,7 +32,9 @@ mod survey;
 mod words;
 
 use crate::model::judgement::{Layer, RuleRef};
+use crate::model::profile::Network;
 use crate::model::script::{Dialect, Script, SyntaxError};
+use crate::model::verdict::Verdict;
 
 pub use error::{Fault, PolicyError};
 pub use judge::judge;
@@ -74,10 +76,23 @@ impl Policy {
     }
 
     /// Every rule with its verdict, in the order of layers and places; for `policy check`.
-    pub fn rules(&self) -> impl Iterator<Item = (&RuleRef, crate::model::verdict::Verdict)> {
+    pub fn rules(&self) -> impl Iterator<Item = (&RuleRef, Verdict)> {
         self.rules
             .iter()
             .map(|rule| (&rule.reference, rule.verdict))
+    }
+
+    /// The programs that deny and ask rules name without a wildcard: resolve finds copies of them.
+    pub fn restricted_names(&self) -> Vec<Vec<u8>> {
+        let mut names: Vec<Vec<u8>> = self
+            .rules
+            .iter()
+            .filter(|rule| rule.verdict != Verdict::Allow)
+            .flat_map(rule::Rule::program_names)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// Whether the built-in read-only rules apply.
@@ -91,13 +106,13 @@ impl Policy {
 }
 
 /// The deny rules that judging alone cannot enforce: a program reaches the path or host by means no
-/// command line shows. A run under a sandbox that does not guard them has to be refused. Rules that
+/// command line shows. A run with this network under a sandbox that does not guard them has to be refused. Rules that
 /// say `advisory = true` are not among them.
-pub fn unenforceable(policy: &Policy) -> Vec<RuleRef> {
+pub fn unenforceable(policy: &Policy, network: Network) -> Vec<RuleRef> {
     policy
         .rules
         .iter()
-        .filter(|rule| rule.needs_sandbox())
+        .filter(|rule| rule.needs_sandbox(network))
         .map(|rule| rule.reference.clone())
         .collect()
 }

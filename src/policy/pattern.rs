@@ -100,6 +100,14 @@ impl CommandPattern {
         })
     }
 
+    /// The names of its program that are written without a wildcard.
+    pub(super) fn program_names(&self) -> Vec<Vec<u8>> {
+        match &self.program {
+            ProgramPattern::Names(globs) => globs.iter().filter_map(Glob::literal).collect(),
+            ProgramPattern::Path(_) | ProgramPattern::Content(_) => Vec::new(),
+        }
+    }
+
     /// How many words the pattern fixes after the program.
     pub(super) fn fixed_words(&self) -> usize {
         match &self.arguments {

@@ -5,6 +5,7 @@ use super::lex::{self, Bad};
 use super::path_pattern::PathPattern;
 use super::pattern::{CommandPattern, glob};
 use crate::model::judgement::{Layer, RuleRef};
+use crate::model::profile::Network;
 use crate::model::verdict::Verdict;
 
 /// What a rule speaks of.
@@ -74,13 +75,28 @@ impl Rule {
         self.conditions.expires.is_none_or(|last| today <= last)
     }
 
-    /// Whether only a sandbox can keep what the rule says.
-    pub(super) fn needs_sandbox(&self) -> bool {
+    /// The programs its command patterns name without a wildcard.
+    pub(super) fn program_names(&self) -> Vec<Vec<u8>> {
+        self.targets
+            .iter()
+            .flat_map(|target| match target {
+                Target::Command(pattern) => pattern.program_names(),
+                Target::Write(_) | Target::Read(_) | Target::Env(_) | Target::Network(_) => {
+                    Vec::new()
+                }
+            })
+            .collect()
+    }
+
+    /// Whether only a sandbox that guards paths or hosts can keep what the rule says. A run without
+    /// any network keeps every network rule.
+    pub(super) fn needs_sandbox(&self, network: Network) -> bool {
         self.verdict == Verdict::Deny
             && !self.advisory
             && self.reference.layer != Layer::BuiltIn
             && self.targets.iter().any(|target| match target {
-                Target::Write(_) | Target::Read(_) | Target::Network(_) => true,
+                Target::Write(_) | Target::Read(_) => true,
+                Target::Network(_) => network != Network::Off,
                 Target::Command(_) | Target::Env(_) => false,
             })
     }

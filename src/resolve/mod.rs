@@ -8,6 +8,7 @@
 
 mod builtins;
 mod change;
+mod copies;
 pub mod environment;
 mod follow;
 mod identity;

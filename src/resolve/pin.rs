@@ -74,6 +74,7 @@ impl Resolver {
             resolved: Resolved {
                 lookups: pinning.lookups,
                 targets: self.targets(survey)?,
+                copies: BTreeMap::new(),
             },
             files: pinning.files,
             of: pinning.of,

@@ -40,7 +40,10 @@ pub fn judge(command: &Command, ground: &Ground) -> Result<Call, Error> {
     let (line, script) = read(command)?;
     fail::point("line-parsed");
     let survey = policy::survey(script, &ground.facts, shell::parse);
-    let pinned = ground.resolver.pin(&survey)?;
+    let mut pinned = ground.resolver.pin(&survey)?;
+    ground
+        .resolver
+        .note_copies(&mut pinned, &ground.policy.restricted_names());
     fail::point("programs-pinned");
     let judgement = policy::judge(&ground.policy, &survey, &pinned.resolved, &ground.facts);
     fail::point("line-judged");

@@ -9,12 +9,13 @@ use nix::unistd::{Uid, User, geteuid};
 use crate::approval;
 use crate::layers;
 use crate::model::access::Facts;
+use crate::model::environment::Environment;
 use crate::model::mode::Mode;
 use crate::model::path::AbsolutePath;
 use crate::model::profile::{Identity, Profile};
 use crate::model::request::Request;
 use crate::policy::{self, Policy, Source};
-use crate::resolve::environment::{Account, Fixed, Fixing, fix};
+use crate::resolve::environment::{Account, Fixed, Fixing, Why, fix};
 use crate::resolve::workspace::{Forbidden, Standing, Workspace, current_folder};
 use crate::resolve::{self, Resolver};
 use crate::sandbox::profiles;
@@ -146,6 +147,51 @@ impl Ground {
     /// The folder the command starts in.
     pub fn cwd_folder(&self) -> BorrowedFd<'_> {
         self.cwd_folder.as_fd()
+    }
+
+    /// The environment of an approver command: the supervisor's own without what starts code by itself
+    /// and without folders of PATH that the run can write, so that nothing in a workspace can answer.
+    /// Its secrets stay: it is on our side, and may need them to reach whoever decides.
+    pub fn approver_environment(&self, own: &Environment) -> Environment {
+        let fixing = Fixing {
+            temporary: &self.temporary,
+            account: None,
+            keep: &[],
+        };
+        let fixed = fix(own, &fixing);
+        let mut environment = fixed.environment;
+        for removed in fixed
+            .removed
+            .iter()
+            .filter(|removed| removed.why == Why::Secret)
+        {
+            if let Some(value) = own.get(&removed.name) {
+                environment.set(removed.name.clone(), value);
+            }
+        }
+        match own.get(b"TMPDIR") {
+            Some(folder) => environment.set("TMPDIR", folder),
+            None => {
+                environment.remove(b"TMPDIR");
+            }
+        }
+        let safe = |folder: &AbsolutePath| {
+            let real = resolve::real(folder);
+            !self
+                .profile
+                .write
+                .iter()
+                .chain([&self.workspace.root])
+                .any(|root| folder.is_within(root) || real.is_within(root))
+        };
+        let path: Vec<Vec<u8>> = environment
+            .path_folders()
+            .iter()
+            .filter(|folder| safe(folder))
+            .map(|folder| folder.as_bytes().to_vec())
+            .collect();
+        environment.set("PATH", path.join(&b':'));
+        environment
     }
 
     /// What has become of the workspace and the folder since they were opened, in words; `None` when

@@ -63,6 +63,7 @@ pub struct Supervisor {
     house: House,
     choice: Choice,
     approver: Option<Box<dyn Approver>>,
+    command: Option<Vec<String>>,
     terminal: Option<Terminal>,
 }
 
@@ -73,6 +74,7 @@ pub struct Builder {
     state: Option<AbsolutePath>,
     choice: Option<Choice>,
     approver: Option<Box<dyn Approver>>,
+    command: Option<Vec<String>>,
     terminal: Option<Terminal>,
 }
 
@@ -113,6 +115,12 @@ impl Builder {
         self
     }
 
+    /// The command that answers questions, before the one the policy names: program and arguments.
+    pub fn approver_command(mut self, argv: Vec<String>) -> Self {
+        self.command = Some(argv);
+        self
+    }
+
     /// The terminal to ask at when neither the caller nor the policy names an approver.
     pub fn terminal(mut self, terminal: Terminal) -> Self {
         self.terminal = Some(terminal);
@@ -133,6 +141,7 @@ impl Builder {
             house,
             choice: self.choice.unwrap_or(Choice::Layers),
             approver: self.approver,
+            command: self.command,
             terminal: self.terminal,
         })
     }
@@ -199,7 +208,10 @@ impl Supervisor {
             let made = temporary.insert(Temporary::create(&temporary_base()?, identity)?);
             Ok(made.path().clone())
         })?;
-        if let Some(rule) = policy::unenforceable(&ground.policy).into_iter().next() {
+        if let Some(rule) = policy::unenforceable(&ground.policy, ground.profile.network)
+            .into_iter()
+            .next()
+        {
             return Err(Error::Unenforceable(Box::new(rule)));
         }
         fail::point("policy-loaded");
@@ -277,11 +289,16 @@ impl Supervisor {
         signals: &Signals,
     ) -> Result<Result<Approval, Denial>, Error> {
         let settings = run.ground.policy.settings();
-        let named = match (&self.approver, &settings.approvals.command) {
+        let command = self
+            .command
+            .as_ref()
+            .or(settings.approvals.command.as_ref());
+        let named = match (&self.approver, command) {
             (Some(_), _) | (None, None) => None,
-            (None, Some(command)) => {
-                Some(External::new(command.clone(), self.environment.clone())?)
-            }
+            (None, Some(command)) => Some(External::new(
+                command.clone(),
+                run.ground.approver_environment(&self.environment),
+            )?),
         };
         let approver: Result<&dyn Approver, Nobody> = match (&self.approver, &named, &self.terminal)
         {

@@ -200,6 +200,7 @@ impl Machine {
         let resolved = Resolved {
             lookups,
             targets: self.targets.clone(),
+            copies: BTreeMap::new(),
         };
         judge(policy, &survey, &resolved, &self.facts)
     }

@@ -246,6 +246,8 @@ fn restricts(pattern: &CommandPattern, view: &View<'_>) -> Match {
     let file = view.lookup.executable();
     let mut names: Vec<&[u8]> = vec![name];
     names.extend(file.iter().flat_map(|file| file.base_names()));
+    let copied = file.and_then(|file| view.scene.copies(file));
+    names.extend(copied.into_iter().flatten().map(Vec::as_slice));
     let named = match &pattern.program {
         ProgramPattern::Names(globs) => names.iter().any(|name| {
             globs

@@ -48,6 +48,11 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// Names of denied programs that this file is a copy of.
+    pub(super) fn copies(&self, file: &Executable) -> Option<&Vec<Vec<u8>>> {
+        self.resolved.copies.get(&file.digest)
+    }
+
     /// Where a path really leads.
     pub(super) fn target<'p>(&'p self, path: &'p AbsolutePath) -> &'p AbsolutePath {
         self.resolved.targets.get(path).unwrap_or(path)
