@@ -47,6 +47,23 @@ pub struct Plan {
     pub identity: Identity,
 }
 
+/// What reads the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Runner {
+    /// Nobody: it is one program with a known argv.
+    Direct(Direct),
+    /// This shell.
+    Shell(Executable),
+}
+
+/// One program that starts without a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Direct {
+    start: Start,
+    executable: Executable,
+    argv: Vec<Vec<u8>>,
+}
+
 /// Settings of a run that do not come from the line.
 #[derive(Clone, Debug)]
 pub struct Setting {
@@ -60,23 +77,30 @@ pub struct Setting {
     pub temporary: AbsolutePath,
     /// Who it runs as.
     pub identity: Identity,
-    /// The shell that reads what is no single command.
-    pub shell: Executable,
 }
 
-/// Chooses how `line` starts. A single static command whose file is known starts without a shell;
-/// everything else is read by bash, told to read no start-up file and to take the line as it is.
-pub fn plan(line: &[u8], survey: &Survey, resolved: &Resolved, setting: Setting) -> Plan {
+/// How `line` starts: what `runner` says of it, in `setting`. A shell is told to read no start-up file
+/// and to take the line as it is.
+pub fn plan(line: &[u8], runner: Runner, setting: Setting) -> Plan {
     let Setting {
         environment,
         cwd,
         profile,
         temporary,
         identity,
-        shell,
     } = setting;
-    let (start, executable, argv) = direct(survey, resolved)
-        .unwrap_or_else(|| (Start::Shell, shell.clone(), by_shell(&shell, line)));
+    let Direct {
+        start,
+        executable,
+        argv,
+    } = match runner {
+        Runner::Direct(direct) => direct,
+        Runner::Shell(shell) => Direct {
+            start: Start::Shell,
+            argv: by_shell(&shell, line),
+            executable: shell,
+        },
+    };
     Plan {
         start,
         executable,
@@ -89,7 +113,8 @@ pub fn plan(line: &[u8], survey: &Survey, resolved: &Resolved, setting: Setting)
     }
 }
 
-fn direct(survey: &Survey, resolved: &Resolved) -> Option<(Start, Executable, Vec<Vec<u8>>)> {
+/// The program of a line that needs no shell: a single static command whose file is known.
+pub fn direct(survey: &Survey, resolved: &Resolved) -> Option<Direct> {
     let script = &survey.script;
     if !script.single || !script.opaque.is_empty() {
         return None;
@@ -103,11 +128,11 @@ fn direct(survey: &Survey, resolved: &Resolved) -> Option<(Start, Executable, Ve
         // No `#!`: the kernel refuses it (ENOEXEC) and a shell reads it as its own script.
         Format::Text => return None,
     };
-    Some((
+    Some(Direct {
         start,
-        executable.clone(),
-        argv.into_iter().map(<[u8]>::to_vec).collect(),
-    ))
+        executable: executable.clone(),
+        argv: argv.into_iter().map(<[u8]>::to_vec).collect(),
+    })
 }
 
 /// `bash --noprofile --norc -c -- LINE`: without `--` a line that starts with `-` or `+` would be read

@@ -11,7 +11,7 @@ use crate::model::script::{
 };
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
-use crate::plan::{self, Plan, Setting};
+use crate::plan::{self, Plan, Runner, Setting};
 use crate::policy;
 use crate::resolve::{Held, Pinned};
 use crate::shell;
@@ -195,17 +195,22 @@ impl Call {
 
     /// Stage 4: what will run.
     pub fn plan(&mut self, ground: &Ground) -> Result<Plan, Error> {
-        let shell = shell(ground)?;
+        // The shell is looked up and hashed only for what it has to read.
+        let runner = match plan::direct(&self.survey, &self.pinned.resolved) {
+            Some(direct) => Runner::Direct(direct),
+            None => {
+                let held = self.shell.insert(shell(ground)?);
+                Runner::Shell(held.executable.clone())
+            }
+        };
         let setting = Setting {
             environment: ground.fixed.environment.clone(),
             cwd: ground.cwd.clone(),
             profile: ground.profile.clone(),
             temporary: ground.temporary.clone(),
             identity: ground.identity.clone(),
-            shell: shell.executable.clone(),
         };
-        self.shell = Some(shell);
-        let plan = plan::plan(&self.line, &self.survey, &self.pinned.resolved, setting);
+        let plan = plan::plan(&self.line, runner, setting);
         fail::point("plan-made");
         Ok(plan)
     }
