@@ -84,3 +84,67 @@ fn every_option_of_the_design_is_there() {
         assert!(page.contains(option), "{option}");
     }
 }
+
+/// Every `$ tipstaff …` of the README's console blocks says what the README says. Digests and the place
+/// of the system's programs differ from host to host and are not compared; of `explain` every line the
+/// README shows has to be there, in order.
+#[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the program under test is started plainly"
+)]
+fn the_console_blocks_of_the_readme_are_true() {
+    let readme =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let scratch = std::env::temp_dir().join(format!("tipstaff-readme-{}", std::process::id()));
+    std::fs::create_dir_all(scratch.join("demo")).unwrap();
+    let policy = fenced(&readme, "<!-- file: policy.toml -->\n```toml\n");
+    std::fs::write(scratch.join("demo/policy.toml"), policy).unwrap();
+    let mut run = 0;
+    for block in readme.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        for example in block.split("$ tipstaff ").skip(1) {
+            let (command, expected) = example.split_once('\n').unwrap();
+            let output = std::process::Command::new(env!("CARGO_BIN_EXE_tipstaff"))
+                .args(shell_words::split(command).unwrap())
+                .env_clear()
+                .env("HOME", scratch.join("home"))
+                .env("PATH", "/usr/bin:/bin")
+                .current_dir(scratch.join("demo"))
+                .output()
+                .unwrap();
+            let said = String::from_utf8(output.stdout).unwrap();
+            let said = said.replace(scratch.to_str().unwrap(), "/srv");
+            let mut lines = said.lines().map(comparable);
+            for line in expected
+                .lines()
+                .filter(|line| !line.is_empty())
+                .map(comparable)
+            {
+                assert!(
+                    lines.any(|said| said == line),
+                    "`{line}` is not what `{command}` says:\n{said}"
+                );
+            }
+            run += 1;
+        }
+    }
+    std::fs::remove_dir_all(&scratch).unwrap();
+    assert!(
+        run >= 3,
+        "the README has fewer examples than this test knows"
+    );
+}
+
+fn fenced<'a>(page: &'a str, opening: &str) -> &'a str {
+    let start = page.find(opening).unwrap() + opening.len();
+    page[start..].split("```").next().unwrap()
+}
+
+fn comparable(line: &str) -> String {
+    let line = line.replace("/usr/bin/", "/bin/");
+    match line.split_once("sha256:") {
+        Some((before, _)) => before.to_owned(),
+        None => line,
+    }
+}

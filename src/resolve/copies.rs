@@ -30,7 +30,7 @@ impl Resolver {
             };
             let size = std::fs::metadata(path.as_path()).map(|file| file.size());
             let same_size = |file: &&Executable| size.as_ref().is_ok_and(|size| *size == file.size);
-            if !suspects.iter().any(|file| same_size(file)) {
+            if !suspects.iter().any(same_size) {
                 continue;
             }
             let Ok(named) = self.identify(&path, None, Depth::default()) else {
