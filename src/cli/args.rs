@@ -91,7 +91,7 @@ pub struct Common {
 /// Identifiers the caller gives.
 #[derive(Debug, Default, Args)]
 pub struct IdArgs {
-    /// The caller's session
+    /// The caller's session; this and the ids below also from TIPSTAFF_SESSION, TIPSTAFF_RUN, …
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// The agent's run

@@ -1,15 +1,15 @@
 //! `tipstaff run` and `tipstaff sh`.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use crate::approval::{External, Paint, Terminal};
 use crate::model::environment::Environment;
-use crate::model::request::{Ids, Request};
+use crate::model::request::Request;
 use crate::supervisor::{Builder, Error, Report};
 
-use super::args::{Common, RunOptions, ShOptions};
+use super::args::{Common, IdArgs, RunOptions, ShOptions};
 use super::{FAILURE, output, setup};
 
 /// Runs a line or an argv.
@@ -33,14 +33,7 @@ pub fn run(options: RunOptions) -> u8 {
     };
     request.timeout = timeout;
     request.claim = claim;
-    request.ids = Ids {
-        session: ids.session,
-        run: ids.run,
-        task: ids.task,
-        agent: ids.agent,
-        conversation: ids.conversation,
-        call: ids.call,
-    };
+    request.ids = setup::ids(ids);
     let builder = match approver {
         Some(words) => match external(&words) {
             Ok(argv) => setup::builder(&common).approver_command(argv),
@@ -54,10 +47,12 @@ pub fn run(options: RunOptions) -> u8 {
 /// Runs a line as `bash -c` would.
 pub fn sh(options: ShOptions) -> u8 {
     let common = Common::default();
-    let request = match setup::request(&common, setup::command(Some(options.line), Vec::new())) {
+    let request = setup::request(&common, setup::command(Some(options.line), Vec::new()));
+    let mut request = match request {
         Ok(request) => request,
         Err(message) => return fail(&message),
     };
+    request.ids = setup::ids(IdArgs::default());
     finish(
         attach_terminal(setup::builder(&common)),
         request,
@@ -91,7 +86,9 @@ fn finish(builder: Builder, request: Request, json: bool, status: Option<File>) 
         .and_then(|supervisor| supervisor.run(request));
     match result {
         Ok(report) => {
-            if let Some(message) = report.message() {
+            // Of a command that ran nothing is added to its output, unless a person looks on.
+            let silent = report.ran() && !std::io::stderr().is_terminal();
+            if let Some(message) = report.message().filter(|_| !silent) {
                 output::say(message);
             }
             tell(&report, json, status);

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::model::environment::Environment;
 use crate::model::path::AbsolutePath;
-use crate::model::request::{Command, Request};
+use crate::model::request::{Command, Ids, Request};
 use crate::supervisor::{Builder, Supervisor};
 
-use super::args::Common;
+use super::args::{Common, IdArgs};
 
 /// This process's environment as a value.
 pub fn environment() -> Environment {
@@ -32,6 +32,20 @@ pub fn command(line: Option<OsString>, argv: Vec<OsString>) -> Command {
     match line {
         Some(line) => Command::Line(line.into_vec()),
         None => Command::Argv(argv.into_iter().map(OsString::into_vec).collect()),
+    }
+}
+
+/// The caller's identifiers: from options, else from the environment (`TIPSTAFF_SESSION` and so on),
+/// since `sh` has no options of its own.
+pub fn ids(given: IdArgs) -> Ids {
+    let or = |given: Option<String>, name: &str| given.or_else(|| std::env::var(name).ok());
+    Ids {
+        session: or(given.session, "TIPSTAFF_SESSION"),
+        run: or(given.run, "TIPSTAFF_RUN"),
+        task: or(given.task, "TIPSTAFF_TASK"),
+        agent: or(given.agent, "TIPSTAFF_AGENT"),
+        conversation: or(given.conversation, "TIPSTAFF_CONVERSATION"),
+        call: or(given.call, "TIPSTAFF_CALL"),
     }
 }
 

@@ -1,40 +1,39 @@
 //! The pipeline: one function tells a request's story from its line to its record.
 
 mod answer;
+mod asking;
+mod builder;
 mod call;
 mod error;
 mod ground;
 mod house;
 mod identity;
+mod inspection;
 mod record;
 mod report;
 mod run;
 
 use std::os::fd::AsFd as _;
-use std::path::PathBuf;
 use std::time::Instant;
 
 pub use answer::{Answer, AnswerJson};
+pub use builder::Builder;
 pub use error::{Error, ErrorJson};
 pub use report::{Report, ReportJson};
 
-use crate::approval::{
-    self, Approval, Approver, Attached, Cause, Denial, External, Forced, Inputs, Nobody, Question,
-    Ruling, Strictures, Terminal, Told, Wait,
-};
+use crate::approval::{self, Approver, Denial, Terminal};
 use crate::audit::Journal;
 use crate::launch::{Relay, Signals, Terminals};
-use crate::layers;
 use crate::model::environment::Environment;
-use crate::model::judgement::Layer;
 use crate::model::level::Level;
 use crate::model::path::AbsolutePath;
 use crate::model::request::Request;
 use crate::plan::Plan;
-use crate::policy::{self, Source};
+use crate::policy;
 use crate::sandbox::{self, Opened, Order, Parked, SandboxError, StdioFd, Temporary};
 use crate::sys::fail;
 
+use builder::Choice;
 use call::{Call, judge};
 use house::House;
 use run::Run;
@@ -46,17 +45,6 @@ const NEEDED: Level = Level::L1;
 /// stop first.
 const MOST_CHANGES: usize = 3;
 
-/// Which policies are in force beside the built-in and managed ones.
-#[derive(Clone, Debug)]
-enum Choice {
-    /// The user's and the project's.
-    Layers,
-    /// This file instead.
-    File(PathBuf),
-    /// This text instead.
-    Text(Source),
-}
-
 /// Judges, confines, asks, runs and records. Made by [`Supervisor::builder`].
 pub struct Supervisor {
     environment: Environment,
@@ -65,86 +53,6 @@ pub struct Supervisor {
     approver: Option<Box<dyn Approver>>,
     command: Option<Vec<String>>,
     terminal: Option<Terminal>,
-}
-
-/// Sets up a [`Supervisor`].
-#[derive(Default)]
-pub struct Builder {
-    environment: Environment,
-    state: Option<AbsolutePath>,
-    choice: Option<Choice>,
-    approver: Option<Box<dyn Approver>>,
-    command: Option<Vec<String>>,
-    terminal: Option<Terminal>,
-}
-
-impl Builder {
-    /// The supervisor's own environment: it says where policy and record lie (HOME, XDG folders).
-    pub fn environment(mut self, environment: Environment) -> Self {
-        self.environment = environment;
-        self
-    }
-
-    /// The folder of records, trust and keys, instead of the one the environment names.
-    pub fn state(mut self, folder: AbsolutePath) -> Self {
-        self.state = Some(folder);
-        self
-    }
-
-    /// A policy file that replaces the user and project layers.
-    pub fn policy_file(mut self, file: PathBuf) -> Self {
-        self.choice = Some(Choice::File(file));
-        self
-    }
-
-    /// Policy text that replaces the user and project layers; `name` is what messages call it.
-    pub fn policy_text(mut self, name: &str, text: String) -> Self {
-        let source = Source {
-            layer: Layer::Flag,
-            name: name.to_owned(),
-            text,
-            trusted: true,
-        };
-        self.choice = Some(Choice::Text(source));
-        self
-    }
-
-    /// Who answers questions, before anybody the policy names.
-    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
-        self.approver = Some(Box::new(approver));
-        self
-    }
-
-    /// The command that answers questions, before the one the policy names: program and arguments.
-    pub fn approver_command(mut self, argv: Vec<String>) -> Self {
-        self.command = Some(argv);
-        self
-    }
-
-    /// The terminal to ask at when neither the caller nor the policy names an approver.
-    pub fn terminal(mut self, terminal: Terminal) -> Self {
-        self.terminal = Some(terminal);
-        self
-    }
-
-    /// The supervisor.
-    ///
-    /// # Errors
-    /// [`Error::NoHome`] when nothing says where record and policy lie.
-    pub fn build(self) -> Result<Supervisor, Error> {
-        let mut house = House::find(&self.environment)?;
-        if let Some(state) = self.state {
-            house.state = state;
-        }
-        Ok(Supervisor {
-            environment: self.environment,
-            house,
-            choice: self.choice.unwrap_or(Choice::Layers),
-            approver: self.approver,
-            command: self.command,
-            terminal: self.terminal,
-        })
-    }
 }
 
 /// What one attempt came to.
@@ -166,7 +74,8 @@ impl Supervisor {
     /// # Errors
     /// The request, the policy or the workspace is unusable.
     pub fn check(&self, request: Request) -> Result<Answer, Error> {
-        let ground = self.ground(&request, |_| temporary_base())?;
+        // No folder is made, but the profile has to name one as a run's would.
+        let ground = self.ground(&request, |_| Ok(temporary_base()?.join("tipstaff-check")))?;
         let call = judge(&request.command, &ground)?;
         Ok(Answer {
             line: call.line,
@@ -276,161 +185,6 @@ impl Supervisor {
             temporary,
             stdio: stdio(relay)?,
         })
-    }
-
-    /// Stage 6: the right to start, or why not.
-    fn approve(
-        &self,
-        run: &Run<'_>,
-        call: &Call,
-        plan: &Plan,
-        parked: &Parked,
-        changes: &[String],
-        signals: &Signals,
-    ) -> Result<Result<Approval, Denial>, Error> {
-        let settings = run.ground.policy.settings();
-        let command = self
-            .command
-            .as_ref()
-            .or(settings.approvals.command.as_ref());
-        let named = match (&self.approver, command) {
-            (Some(_), _) | (None, None) => None,
-            (None, Some(command)) => Some(External::new(
-                command.clone(),
-                run.ground.approver_environment(&self.environment),
-            )?),
-        };
-        let approver: Result<&dyn Approver, Nobody> = match (&self.approver, &named, &self.terminal)
-        {
-            (Some(approver), _, _) => Ok(approver.as_ref()),
-            (None, Some(external), _) => Ok(external),
-            (None, None, Some(terminal)) => terminal.attached().map(|()| terminal as &dyn Approver),
-            (None, None, None) => Err(Nobody::NotGiven),
-        };
-        let proof = parked.proof();
-        let standing = approval::Sandbox::Proved(proof.level());
-        // The built-in rules alone hold denials, so there always are some.
-        let strictures = Strictures::Some;
-        let forced = if changes.is_empty() {
-            Forced::of(&call.judgement, &call.survey, strictures, standing)
-        } else {
-            Some(Forced::Changed)
-        };
-        let inputs = Inputs {
-            policy: approval::Policy::Judged(&call.judgement),
-            sandbox: standing,
-            needed: NEEDED,
-            forced,
-            mode: run.ground.mode,
-            profile: run.ground.profile.name,
-            attached: match &approver {
-                Ok(_) => Attached::Present,
-                Err(nobody) => Attached::Absent(*nobody),
-            },
-        };
-        let object = approval::identify(plan, &call.survey, &call.pinned.resolved);
-        let (why, forced) = match approval::rule(&inputs, proof, object) {
-            Ruling::Granted(approval) => return Ok(Ok(approval)),
-            Ruling::Denied(denial) => return Ok(Err(denial)),
-            Ruling::Ask { why, forced } => (why, forced),
-        };
-        let scrubber = run.journal.scrubber();
-        let question = Question::new(
-            &Told {
-                line: &call.line,
-                plan,
-                survey: &call.survey,
-                resolved: &call.pinned.resolved,
-                judgement: &call.judgement,
-                workspace: &run.ground.workspace.root,
-                why,
-                forced,
-                level: proof.level(),
-                proof: &proof.lines(),
-                uid: ground::uid_of(&run.ground.identity),
-                claim: run.request.claim.as_deref(),
-                ids: &run.request.ids,
-                changes,
-            },
-            &|text| scrubber.scrub(text).unwrap_or_else(|| text.to_vec()),
-        );
-        let wait = Wait {
-            deadline: Instant::now() + settings.approvals.timeout(),
-            cancel: vec![
-                (parked.pidfd(), Cause::ChildDied),
-                (signals.as_fd(), Cause::Signal),
-            ],
-        };
-        Ok(match approver {
-            Ok(approver) => approval::obtain(approver, &question, &wait, proof),
-            Err(nobody) => Err(Denial::nobody(nobody)),
-        })
-    }
-
-    /// Loads every policy layer in force for the present folder; gives their names.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with file, line, column and help.
-    pub fn check_layers(&self) -> Result<Vec<String>, Error> {
-        let workspace = self.policy_workspace()?;
-        let (sources, _) = self.policy(&workspace)?;
-        Ok(sources.into_iter().map(|source| source.name).collect())
-    }
-
-    /// Trusts the project policy of the present folder as it stands; gives its file.
-    ///
-    /// # Errors
-    /// There is none, or it does not load.
-    pub fn trust_project(&self) -> Result<AbsolutePath, Error> {
-        let workspace = self.policy_workspace()?;
-        self.policy(&workspace)?;
-        let places = layers::Places::discover(&self.environment, &workspace);
-        layers::trust(&places)?;
-        Ok(places.project_file)
-    }
-
-    /// The workspace of the present folder, or the folder itself where it can be none: looking at a
-    /// policy needs no workspace.
-    fn policy_workspace(&self) -> Result<AbsolutePath, Error> {
-        let here = crate::resolve::workspace::current_folder()?;
-        let forbidden =
-            crate::resolve::workspace::Forbidden::new(self.environment.home(), self.house.own());
-        Ok(
-            match crate::resolve::workspace::Workspace::open(None, &here, &forbidden) {
-                Ok(workspace) => workspace.root,
-                Err(_) => here,
-            },
-        )
-    }
-
-    /// Who a command would run as here, in words: for `doctor`.
-    ///
-    /// # Errors
-    /// The policy does not load, or names nobody it could run as.
-    pub fn identity_here(&self) -> Result<String, Error> {
-        let (_, policy) = self.policy(&self.policy_workspace()?)?;
-        let settings = policy.settings();
-        let who = identity::identity(
-            None,
-            &self.environment,
-            settings.user.as_deref(),
-            settings.forbid_root,
-        )?;
-        Ok(record::identity(&who))
-    }
-
-    /// Where decisions are recorded, after opening it for writing: for `doctor`.
-    ///
-    /// # Errors
-    /// It cannot be written, so nothing could run.
-    pub fn record_here(&self) -> Result<String, Error> {
-        Journal::open(&self.house.state)?;
-        Ok(self.house.state.to_string())
-    }
-
-    /// Our own places: for `audit` and `doctor`.
-    pub fn state(&self) -> &AbsolutePath {
-        &self.house.state
     }
 }
 

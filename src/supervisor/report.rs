@@ -81,6 +81,16 @@ struct ProcessJson {
 }
 
 impl Report {
+    /// Whether the command ran to an end of its own, whatever its status.
+    pub fn ran(&self) -> bool {
+        match self.outcome {
+            Outcome::Exited(_) | Outcome::Signalled(_) => true,
+            Outcome::TimedOut | Outcome::Denied(_) | Outcome::NotFound | Outcome::Cancelled => {
+                false
+            }
+        }
+    }
+
     /// What the caller is told: why nothing ran, or what was left behind. `None` when the command ran
     /// and ended on its own, so that not one byte is added to it.
     pub fn message(&self) -> Option<&str> {
