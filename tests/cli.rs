@@ -208,6 +208,40 @@ fn usage_errors_of_running_verbs_leave_two_to_the_command() {
     assert_eq!(scratch.run(&["--version"]).status.code(), Some(0));
 }
 
+/// Runtimes hand over pipes, files or sockets; each takes the one line of the result.
+#[test]
+fn the_status_descriptor_may_be_a_socket() {
+    use std::io::Read as _;
+    use std::os::fd::AsRawFd as _;
+    let scratch = Scratch::new("status");
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let inherited = theirs.as_raw_fd();
+    // The shell passes it on under a number that the option can name.
+    let line =
+        format!("exec 3>&{inherited}; exec \"$0\" run --status-fd 3 --mode plan -c 'touch x'");
+    nix::fcntl::fcntl(
+        &theirs,
+        nix::fcntl::FcntlArg::F_SETFD(nix::fcntl::FdFlag::empty()),
+    )
+    .unwrap();
+    let output = Command::new("/bin/sh")
+        .args(["-c", &line, env!("CARGO_BIN_EXE_tipstaff")])
+        .env_clear()
+        .env("HOME", scratch.root.join("home"))
+        .current_dir(scratch.root.join("ws"))
+        .output()
+        .unwrap();
+    drop(theirs);
+    let mut text = String::new();
+    ours.read_to_string(&mut text).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(
+        result["schema"] == "tipstaff.result/1" || result["schema"] == "tipstaff.error/1",
+        "{text}{}",
+        stderr(&output)
+    );
+}
+
 #[test]
 fn an_empty_line_is_refused_with_its_name() {
     let scratch = Scratch::new("empty");

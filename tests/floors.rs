@@ -44,6 +44,7 @@ const LAW: &[(&str, &[&str])] = &[
         "cli",
         &[
             "model",
+            "sys",
             "shell",
             "policy",
             "plan",

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
 
 use crate::approval::{External, Paint, Terminal};
 use crate::model::environment::Environment;
 use crate::model::request::Request;
 use crate::supervisor::{Builder, Error, Report};
+use crate::sys::process;
 
 use super::args::{Common, IdArgs, RunOptions, ShOptions};
 use super::{FAILURE, output, setup};
@@ -120,16 +120,11 @@ fn tell(report: &Report, json: bool, status: Option<File>) {
     }
 }
 
-/// Opens `--status-fd N` anew through /proc, so that no foreign descriptor is owned twice.
+/// Our own copy of `--status-fd N`: a pipe, a file or a socket, as the caller's runtime makes them.
 fn descriptor(number: i32) -> Result<File, String> {
-    if number < 0 {
-        return Err(format!("--status-fd {number} is no descriptor"));
-    }
-    let path = PathBuf::from(format!("/proc/self/fd/{number}"));
-    File::options()
-        .append(true)
-        .open(path)
-        .map_err(|error| format!("--status-fd {number} cannot be written: {error}"))
+    process::copy_of(number)
+        .map(File::from)
+        .map_err(|error| format!("--status-fd {number} cannot be used: {}", error.desc()))
 }
 
 fn fail(message: &str) -> u8 {

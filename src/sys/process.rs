@@ -39,3 +39,22 @@ pub fn copy_above(fd: BorrowedFd<'_>, least: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: the kernel has just made this descriptor for us alone. fcntl(2)
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
+
+/// A copy of our descriptor `number`, whatever it is open on, which closes on exec: for numbers that a
+/// caller names. EBADF when it is not open. fcntl(2), F_DUPFD_CLOEXEC
+pub fn copy_of(number: i32) -> Result<OwnedFd, Errno> {
+    let copy = raw::plain(
+        libc::SYS_fcntl,
+        [
+            raw::word(number),
+            raw::word(libc::F_DUPFD_CLOEXEC),
+            3,
+            0,
+            0,
+            0,
+        ],
+    )?;
+    let copy = i32::try_from(copy).map_err(|_| Errno::EBADF)?;
+    // SAFETY: the kernel has just made this descriptor for us alone. fcntl(2)
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
