@@ -10,7 +10,7 @@ use tipstaff::model::digest::Digest;
 use tipstaff::model::executable::{Format, Trust};
 use tipstaff::model::judgement::Layer;
 use tipstaff::model::mode::Mode;
-use tipstaff::model::profile::{Network, ProfileName};
+use tipstaff::model::profile::{Network, Profile, ProfileName};
 use tipstaff::policy::{Policy, load, program_files, unenforceable};
 
 /// Checks `LINE => VERDICT REASON` on one policy; names every line that differs.
@@ -1367,7 +1367,9 @@ mod layers {
         let policy = policy(
             r#"
             [permissions]
-            deny = ["write(secret)", "rm"]
+            deny = [
+                "write(secret)", "write(/etc/**)", "read(~/.ssh/**)", "read(/usr/share/x)", "read(/u*)", "rm",
+            ]
             ask = ["read(x)"]
             [[rule]]
             id = "told"
@@ -1382,13 +1384,35 @@ mod layers {
             hosts = ["bad.example"]
             "#,
         );
-        let ids: Vec<String> = unenforceable(&policy, Network::Full)
-            .into_iter()
-            .map(|rule| rule.text)
-            .collect();
-        assert_eq!(ids, ["write(secret)", "network(bad.example)"]);
-        // Without any network no rule about hosts can be broken.
-        assert_eq!(unenforceable(&policy, Network::Off).len(), 1);
+        let path = at;
+        let facts = Machine::default().facts;
+        let mut profile = Profile {
+            name: ProfileName::Workspace,
+            read: vec![path("/usr")],
+            devices: vec![path("/dev/null")],
+            write: vec![facts.workspace.clone()],
+            network: Network::Full,
+        };
+        let texts = |profile: &Profile| -> Vec<String> {
+            unenforceable(&policy, profile, &facts)
+                .into_iter()
+                .map(|rule| rule.text)
+                .collect()
+        };
+        // The sandbox keeps what lies outside all that the profile opens: /etc is not written, ~/.ssh
+        // not read.
+        let inside = [
+            "write(secret)",
+            "read(/usr/share/x)",
+            "read(/u*)",
+            "network(bad.example)",
+        ];
+        assert_eq!(texts(&profile), inside);
+        // Without any network no rule about hosts can be broken, and what is not written is not denied
+        // in vain.
+        profile.network = Network::Off;
+        profile.write.clear();
+        assert_eq!(texts(&profile), ["read(/usr/share/x)", "read(/u*)"]);
     }
 }
 

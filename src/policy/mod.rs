@@ -31,8 +31,9 @@ mod suggest;
 mod survey;
 mod words;
 
+use crate::model::access::Facts;
 use crate::model::judgement::{Layer, RuleRef};
-use crate::model::profile::Network;
+use crate::model::profile::Profile;
 use crate::model::script::{Dialect, Script, SyntaxError};
 use crate::model::verdict::Verdict;
 
@@ -105,14 +106,14 @@ impl Policy {
     }
 }
 
-/// The deny rules that judging alone cannot enforce: a program reaches the path or host by means no
-/// command line shows. A run with this network under a sandbox that does not guard them has to be refused. Rules that
-/// say `advisory = true` are not among them.
-pub fn unenforceable(policy: &Policy, network: Network) -> Vec<RuleRef> {
+/// The deny rules on paths and hosts that a run in this profile could break: a program reaches the path
+/// or host by means no command line shows, and nothing in the sandbox guards it. Such a run has to be
+/// refused. Rules that say `advisory = true` are not among them.
+pub fn unenforceable(policy: &Policy, profile: &Profile, facts: &Facts) -> Vec<RuleRef> {
     policy
         .rules
         .iter()
-        .filter(|rule| rule.needs_sandbox(network))
+        .filter(|rule| rule.needs_guard(profile, facts))
         .map(|rule| rule.reference.clone())
         .collect()
 }

@@ -95,6 +95,33 @@ impl PathPattern {
         })
     }
 
+    /// Whether nothing the pattern can match lies in any of `roots`, nor any of them in what it can
+    /// match: the folder all its matches share is told from its literal beginning.
+    pub(super) fn is_apart_from<'a>(
+        &self,
+        mut roots: impl Iterator<Item = &'a AbsolutePath>,
+        facts: &Facts,
+    ) -> bool {
+        let root = || facts.workspace.join("/");
+        let base = match self.base {
+            Base::Root => root(),
+            Base::Workspace => facts.workspace.clone(),
+            Base::Home => match &facts.home {
+                Some(home) => home.clone(),
+                // Without a home it matches nothing.
+                None => return true,
+            },
+        };
+        let whole = self.prefix.len() == self.glob.glob().len();
+        let known = match self.prefix.iter().rposition(|byte| *byte == b'/') {
+            _ if whole => self.prefix.as_slice(),
+            Some(slash) => self.prefix.get(..slash).unwrap_or_default(),
+            None => b"",
+        };
+        let shared = base.join_bytes(known);
+        !roots.any(|root| shared.is_within(root) || root.is_within(&shared))
+    }
+
     /// Whether the cleaned path matches.
     pub(super) fn matches(&self, path: &AbsolutePath, facts: &Facts) -> bool {
         let base = match self.base {

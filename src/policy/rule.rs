@@ -4,8 +4,9 @@ use super::glob::Glob;
 use super::lex::{self, Bad};
 use super::path_pattern::PathPattern;
 use super::pattern::{CommandPattern, glob};
+use crate::model::access::Facts;
 use crate::model::judgement::{Layer, RuleRef};
-use crate::model::profile::Network;
+use crate::model::profile::{Network, Profile};
 use crate::model::verdict::Verdict;
 
 /// What a rule speaks of.
@@ -88,15 +89,19 @@ impl Rule {
             .collect()
     }
 
-    /// Whether only a sandbox that guards paths or hosts can keep what the rule says. A run without
-    /// any network keeps every network rule.
-    pub(super) fn needs_sandbox(&self, network: Network) -> bool {
+    /// Whether the rule denies something that programs of this profile could do all the same, by means
+    /// no command line shows. What lies outside of all a profile reads or writes is out of reach; a run
+    /// without any network keeps every network rule.
+    pub(super) fn needs_guard(&self, profile: &Profile, facts: &Facts) -> bool {
+        let writable = || profile.write.iter().chain(&profile.devices);
+        let readable = || writable().chain(&profile.read);
         self.verdict == Verdict::Deny
             && !self.advisory
             && self.reference.layer != Layer::BuiltIn
             && self.targets.iter().any(|target| match target {
-                Target::Write(_) | Target::Read(_) => true,
-                Target::Network(_) => network != Network::Off,
+                Target::Write(path) => !path.is_apart_from(writable(), facts),
+                Target::Read(path) => !path.is_apart_from(readable(), facts),
+                Target::Network(_) => profile.network != Network::Off,
                 Target::Command(_) | Target::Env(_) => false,
             })
     }

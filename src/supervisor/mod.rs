@@ -117,7 +117,7 @@ impl Supervisor {
             let made = temporary.insert(Temporary::create(&temporary_base()?, identity)?);
             Ok(made.path().clone())
         })?;
-        if let Some(rule) = policy::unenforceable(&ground.policy, ground.profile.network)
+        if let Some(rule) = policy::unenforceable(&ground.policy, &ground.profile, &ground.facts)
             .into_iter()
             .next()
         {
