@@ -253,6 +253,38 @@ fn an_empty_line_is_refused_with_its_name() {
     }
 }
 
+/// A path rule that nothing enforces is worse than none: the run is refused, and says what to write.
+#[test]
+fn a_denied_path_that_the_sandbox_does_not_guard_refuses_the_run() {
+    let scratch = Scratch::new("guard");
+    let file = scratch
+        .policy("version = 1\n[permissions]\nallow = [\"touch\"]\ndeny = [\"write(secret)\"]\n");
+    let file = file.to_str().unwrap();
+    let run = scratch.run(&["run", "--policy", file, "-c", "touch made"]);
+    assert_eq!(run.status.code(), Some(125));
+    assert!(!scratch.root.join("ws/made").exists());
+    let text = stderr(&run);
+    assert!(
+        text.contains("write(secret)") && text.contains("advisory = true"),
+        "{text}"
+    );
+    // Judging itself goes on.
+    assert_eq!(
+        scratch
+            .run(&["check", "--policy", file, "-c", "touch made"])
+            .status
+            .code(),
+        Some(0)
+    );
+    assert_eq!(
+        scratch
+            .run(&["check", "--policy", file, "-c", "true > secret"])
+            .status
+            .code(),
+        Some(1)
+    );
+}
+
 #[test]
 fn explain_shows_file_rule_and_what_would_change_it() {
     let scratch = Scratch::new("explain");
