@@ -80,8 +80,10 @@ docs: ## Build the crate's pages, warnings denied
 .PHONY: bench
 bench: ## Measure against the budgets (needs bubblewrap; figures in docs/performance.md)
 	@command -v bwrap > /dev/null || $(MAKE) --no-print-directory deps PACKAGES=bubblewrap TOOLS=bwrap
-	$(CARGO) build --locked --release --bins --example probe
-	$(CARGO) bench --locked --bench budget
+	$(CARGO) build --locked --release
+	cp -f $(TARGET_DIR)/release/tipstaff $(TARGET_DIR)/release/tipstaff.installed
+	$(CARGO) build --locked --release --example probe
+	TIPSTAFF_BINARY='$(abspath $(TARGET_DIR))/release/tipstaff.installed' $(CARGO) bench --locked --bench budget
 
 .PHONY: check
 check: lint docs deny ## Everything that runs nothing
