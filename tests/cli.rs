@@ -243,6 +243,81 @@ fn the_status_descriptor_may_be_a_socket() {
 }
 
 #[test]
+fn an_error_is_one_line_of_json_with_the_exit_status_where_json_is_asked_for() {
+    let scratch = Scratch::new("errors");
+    let none = "/nowhere/policy.toml";
+    let lines = |bytes: &[u8]| -> Vec<serde_json::Value> {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        text.lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    };
+    for arguments in [
+        vec!["run", "--json", "--bogus", "-c", "ls"],
+        vec!["run", "--json", "--mode", "yolo", "-c", "ls"],
+        vec!["run", "--json"],
+        vec!["run", "--json", "--approver", "", "-c", "ls"],
+        vec!["run", "--json", "--approver", "'", "-c", "ls"],
+        vec!["run", "--json", "--status-fd", "99", "-c", "ls"],
+        vec!["run", "--json", "--policy", none, "-c", "ls"],
+        vec!["check", "--json", "--bogus", "-c", "ls"],
+        vec!["check", "--json", "--policy", none, "-c", "ls"],
+        vec!["check", "--json", "-c", ""],
+        vec!["explain", "--json", "--policy", none, "-c", "ls"],
+        vec!["explain", "--json", "--bogus"],
+        vec!["audit", "verify", "--json"],
+    ] {
+        let output = scratch.run(&arguments);
+        // Standard output is the command's in `run`.
+        let told = if arguments[0] == "run" {
+            assert!(output.stdout.is_empty());
+            lines(&output.stderr)
+        } else {
+            lines(&output.stdout)
+        };
+        assert_eq!(told.len(), 1, "{arguments:?}: {told:?}");
+        assert_eq!(told[0]["schema"], "tipstaff.error/1", "{arguments:?}");
+        let code = output.status.code().unwrap();
+        assert_eq!(told[0]["exit_code"], code, "{arguments:?}");
+        let expected = match arguments[0] {
+            "run" => 125,
+            // There is no record to verify.
+            "audit" => 1,
+            _ => 2,
+        };
+        assert_eq!(code, expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_status_descriptor_is_told_of_usage_errors_and_has_to_be_writable() {
+    let scratch = Scratch::new("status");
+    let told = scratch.root.join("told");
+    let run = |redirection: &str, arguments: &str| {
+        std::fs::write(&told, "").unwrap();
+        let line = format!("\"$0\" run {arguments} 3{redirection}'{}'", told.display());
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_tipstaff")]);
+        command.env("HOME", scratch.root.join("home"));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{arguments}");
+        (std::fs::read_to_string(&told).unwrap(), stderr(&output))
+    };
+    for arguments in [
+        "--status-fd 3 --bogus",
+        "--status-fd=3",
+        "--status-fd 3 -c ''",
+    ] {
+        let (told, _) = run(">", arguments);
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(told["exit_code"], 125, "{arguments}");
+    }
+    let (told, message) = run("<", "--status-fd 3 -c true");
+    assert_eq!(told, "");
+    assert!(message.contains("not open for writing"), "{message}");
+}
+
+#[test]
 fn an_empty_line_is_refused_with_its_name() {
     let scratch = Scratch::new("empty");
     for line in ["", "  ", "\n\t\n"] {

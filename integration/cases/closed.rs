@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use crate::harness::world::{ALLOW_ALL, ASK_ALL, World};
 use crate::harness::{Case, Outcome, case, expect, fail, process, skip};
@@ -17,6 +18,7 @@ pub const CASES: &[Case] = &[
         6,
         workspace_that_holds_our_own,
     ),
+    case("system_folder_as_workspace", 6, system_folder_as_workspace),
     case("nul_and_invalid_utf8", 6, nul_and_invalid_utf8),
     case("empty_line", 6, empty_line),
     case("syntax_error", 6, syntax_error),
@@ -108,6 +110,25 @@ fn workspace_that_holds_our_own(w: &World) -> Outcome {
         let ran = w.allowed()?.cwd(&folder).line("touch made")?;
         ran.exits(125)?.says("workspace")?;
         expect(!folder.join("made").exists(), "it ran")?;
+    }
+    Ok(())
+}
+
+/// Uid 0 owns what lies there, capabilities or not: as a workspace it could be written.
+fn system_folder_as_workspace(w: &World) -> Outcome {
+    control(w)?;
+    for folder in [
+        "/proc/sys",
+        "/etc",
+        "/etc/ssl",
+        "/usr",
+        "/usr/bin",
+        "/dev",
+        "/var",
+    ] {
+        let run = w.allowed()?.cwd(Path::new(folder));
+        let ran = run.line("exit 7")?;
+        ran.exits(125)?.says("cannot be a workspace")?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::harness::world::{World, YES};
-use crate::harness::{Case, Outcome, Red, case, expect};
+use crate::harness::{Case, Outcome, Red, case, expect, fail};
 
 pub const CASES: &[Case] = &[
     case("workspace_is_writable", 2, workspace_is_writable).red(Red::Refusing),
@@ -15,6 +15,7 @@ pub const CASES: &[Case] = &[
     case("read_outside", 2, read_outside),
     case("list_outside", 2, list_outside),
     case("home_is_unreadable", 2, home_is_unreadable),
+    case("variables_open_no_keys", 2, variables_open_no_keys),
     case("dot_dot_leads_nowhere", 2, dot_dot_leads_nowhere),
     case("rename_across", 2, rename_across),
     case("hard_link_across", 2, hard_link_across),
@@ -113,6 +114,46 @@ fn home_is_unreadable(w: &World) -> Outcome {
     let key = key.display().to_string();
     w.control(&["open-read", &key])?.ok()?;
     w.attack(&["open-read", &key])?.errno("EACCES")?;
+    Ok(())
+}
+
+/// PATH and the toolchains' variables are whoever's who starts the run; a folder of programs on PATH is
+/// still read.
+fn variables_open_no_keys(w: &World) -> Outcome {
+    let mut files = Vec::new();
+    for folder in ["home/bin", "home/.ssh", "home/.ssh/bin", "home/notes"] {
+        let folder = w.top.join(folder);
+        fs::create_dir_all(&folder)?;
+        fs::copy(&w.probe, folder.join("tool"))?;
+        fs::write(folder.join("file"), "private")?;
+        files.push(folder.join("file").display().to_string());
+    }
+    let [read, key, key_below, notes] = files.as_slice() else {
+        return fail("there are four files");
+    };
+    let home = w.top.join("home").display().to_string();
+    for file in &files {
+        w.control(&["open-read", file])?.ok()?;
+    }
+    let path = format!("{home}/bin:{home}/.ssh:{home}/.ssh/bin:/usr/bin:/bin");
+    let run = w.asked(YES)?.env("PATH", path);
+    run.attack(&["open-read", read])?.ok()?;
+    for variable in [
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "PYENV_ROOT",
+        "NVM_DIR",
+        "GOROOT",
+    ] {
+        for (folder, file) in [(".ssh", key), (".ssh", key_below), ("notes", notes)] {
+            let path = format!("{home}/{folder}/bin:{home}/{folder}/shims:/usr/bin:/bin");
+            let run = w.asked(YES)?.env("PATH", path);
+            let run = run.env(variable, format!("{home}/{folder}"));
+            run.attack(&["open-read", file])?.errno("EACCES")?;
+        }
+    }
+    run.attack(&["open-read", key])?.errno("EACCES")?;
+    run.attack(&["open-read", key_below])?.errno("EACCES")?;
     Ok(())
 }
 

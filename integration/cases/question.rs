@@ -2,6 +2,8 @@
 
 use nix::sys::signal::Signal;
 
+use crate::harness::process::Started;
+use crate::harness::terminal::Terminal;
 use crate::harness::world::{ASK_ALL, World};
 use crate::harness::{Case, Outcome, case, expect, terminal};
 
@@ -66,10 +68,23 @@ fn typed_before(w: &World) -> Outcome {
 }
 
 fn interrupt_during_the_question(w: &World) -> Outcome {
+    for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
+        cancelled(w, |_, started| started.signal(signal))?;
+    }
+    // The same from the keyboard: Ctrl-C and Ctrl-\.
+    for key in ["\u{3}", "\u{1c}"] {
+        cancelled(w, |terminal, _| terminal.types(key))?;
+    }
+    Ok(())
+}
+
+/// Asks, lets `stop` happen, and demands that nothing ran or is left, and that the record says so.
+fn cancelled(w: &World, stop: impl FnOnce(&mut Terminal, &mut Started) -> Outcome) -> Outcome {
+    let before = w.audit_text().matches("\"cancelled\"").count();
     let run = w.policy(ASK_ALL)?;
     let (mut terminal, mut started) = terminal::start(&run.command(&["-c", LINE]), &w.logs())?;
     terminal.await_prompt(&mut started)?;
-    started.signal(Signal::SIGINT)?;
+    stop(&mut terminal, &mut started)?;
     terminal.end(started)?.exits(130)?;
     expect(!w.ws.join("made-by-hand").exists(), "it ran")?;
     expect(
@@ -77,16 +92,9 @@ fn interrupt_during_the_question(w: &World) -> Outcome {
         format!("still alive: {:?}", w.alive()),
     )?;
     expect(
-        w.audit_text().contains("cancelled"),
+        w.audit_text().matches("\"cancelled\"").count() > before,
         "the cancellation is not recorded",
-    )?;
-    // The same from the keyboard.
-    let run = w.policy(ASK_ALL)?;
-    let (mut terminal, mut started) = terminal::start(&run.command(&["-c", LINE]), &w.logs())?;
-    terminal.await_prompt(&mut started)?;
-    terminal.types("\u{3}")?;
-    terminal.end(started)?.exits(130)?;
-    expect(!w.ws.join("made-by-hand").exists(), "it ran")
+    )
 }
 
 /// A window that is resized while the question stands there is no answer.

@@ -25,6 +25,7 @@ pub const CASES: &[Case] = &[
         1,
         workspace_renamed,
     ),
+    case("policy_changed_during_the_question", 1, policy_changed),
     case("program_held_open_for_writing", 1, program_held_open).red(Red::Refusing),
 ];
 
@@ -95,6 +96,26 @@ fn link_retargeted(w: &World) -> Outcome {
     script(w, "second.sh", "touch swapped")?;
     std::os::unix::fs::symlink("first.sh", w.ws.join("tool"))?;
     asked_again(w, "./tool", "ln -sfn second.sh ws/tool")
+}
+
+/// A deny rule that is written while the question is open: it holds, and nobody is asked again. A policy
+/// that is broken by then starts nothing either.
+fn policy_changed(w: &World) -> Outcome {
+    script(w, "tool.sh", "touch original")?;
+    asked_again(w, "./tool.sh", "echo '# a remark' >> policy.toml")?;
+    w.forget_questions()?;
+    for (text, code) in [("deny = [\"tool.sh\"]", 126), ("deny = [", 125)] {
+        let change = format!("echo '{text}' >> policy.toml\nallow");
+        let ran = w.asked(&change)?.line("./tool.sh")?;
+        ran.exits(code)?;
+        expect(!w.ws.join("original").exists(), format!("it ran: {ran}"))?;
+        expect(
+            w.times_asked() == 1,
+            format!("asked {} times: {ran}", w.times_asked()),
+        )?;
+        w.forget_questions()?;
+    }
+    Ok(())
 }
 
 /// A name is looked up in PATH again: a folder before the right one now has it.

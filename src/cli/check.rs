@@ -46,7 +46,7 @@ pub fn check(options: CheckOptions) -> u8 {
         Err(error) => {
             output::say_raw(&error.render());
             if common.json {
-                output::print_json(&error.as_json());
+                output::print_json(&error.as_json(USAGE));
             }
             USAGE
         }

@@ -22,6 +22,9 @@ pub fn explain(options: ExplainOptions) -> u8 {
         }
         Err(error) => {
             output::say_raw(&error.render());
+            if common.json {
+                output::print_json(&error.as_json(USAGE));
+            }
             USAGE
         }
     }

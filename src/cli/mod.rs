@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use crate::supervisor::Error;
 use args::{Cli, Verb};
 
 /// Usage errors and broken policies of the judging verbs (`check`, `explain`, `policy`).
@@ -31,7 +32,7 @@ pub fn main() -> ExitCode {
             error.print().ok();
             return ExitCode::from(match error.exit_code() {
                 0 => 0,
-                _ => usage_code(&arguments),
+                _ => misuse(&arguments, &error.to_string()),
             });
         }
     };
@@ -47,11 +48,34 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// A running verb answers a usage error with 125, so that 2 stays the command's own.
-fn usage_code(arguments: &[std::ffi::OsString]) -> u8 {
-    match arguments.get(1).and_then(|verb| verb.to_str()) {
-        Some("run" | "sh") => FAILURE,
-        _ => USAGE,
+/// Ends on arguments that are not understood, with the JSON they ask for all the same. A running verb
+/// answers with 125, so that 2 stays the command's own.
+fn misuse(arguments: &[std::ffi::OsString], message: &str) -> u8 {
+    let words = arguments.iter().skip(1).map(|word| word.to_string_lossy());
+    let words: Vec<_> = words.take_while(|word| word != "--").collect();
+    let json = words.iter().any(|word| word == "--json");
+    let error = Error::usage(message.trim_end());
+    match words.first().map(AsRef::as_ref) {
+        Some("run") => {
+            let mut after = words
+                .iter()
+                .skip_while(|word| *word != "--status-fd")
+                .skip(1);
+            let joined = words
+                .iter()
+                .find_map(|word| word.strip_prefix("--status-fd="));
+            let number = joined.or_else(|| after.next().map(AsRef::as_ref));
+            let number = number.and_then(|number| number.parse().ok());
+            let status = number.and_then(|number| run::descriptor(number).ok());
+            run::failed(&error, json, status)
+        }
+        Some("sh") => FAILURE,
+        Some(_) | None => {
+            if json {
+                output::print_json(&error.as_json(USAGE));
+            }
+            USAGE
+        }
     }
 }
 

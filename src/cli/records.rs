@@ -26,6 +26,9 @@ struct VerifiedJson {
 
 /// Shows or verifies.
 pub fn audit(options: AuditOptions) -> u8 {
+    let json = match &options.verb {
+        AuditVerb::Show { json, .. } | AuditVerb::Verify { json } => *json,
+    };
     let result = setup::builder(&Common::default())
         .build()
         .and_then(|supervisor| {
@@ -39,6 +42,9 @@ pub fn audit(options: AuditOptions) -> u8 {
         Ok(code) => code,
         Err(error) => {
             output::say_raw(&error.render());
+            if json {
+                output::print_json(&error.as_json(BROKEN));
+            }
             BROKEN
         }
     }

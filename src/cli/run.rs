@@ -25,11 +25,11 @@ pub fn run(options: RunOptions) -> u8 {
     } = options;
     let status = match status_fd.map(descriptor).transpose() {
         Ok(status) => status,
-        Err(message) => return fail(&message),
+        Err(message) => return fail(message, common.json, None),
     };
     let mut request = match setup::request(&common, setup::command(command.line, command.argv)) {
         Ok(request) => request,
-        Err(message) => return fail(&message),
+        Err(message) => return fail(message, common.json, status),
     };
     request.timeout = timeout;
     request.claim = claim;
@@ -37,7 +37,7 @@ pub fn run(options: RunOptions) -> u8 {
     let builder = match approver {
         Some(words) => match external(&words) {
             Ok(argv) => setup::builder(&common).approver_command(argv),
-            Err(message) => return fail(&message),
+            Err(message) => return fail(message, common.json, status),
         },
         None => attach_terminal(setup::builder(&common)),
     };
@@ -50,7 +50,7 @@ pub fn sh(options: ShOptions) -> u8 {
     let request = setup::request(&common, setup::command(Some(options.line), Vec::new()));
     let mut request = match request {
         Ok(request) => request,
-        Err(message) => return fail(&message),
+        Err(message) => return fail(message, false, None),
     };
     request.ids = setup::ids(IdArgs::default());
     finish(
@@ -96,38 +96,56 @@ fn finish(builder: Builder, request: Request, json: bool, status: Option<File>) 
         }
         Err(error) => {
             output::say_raw(&error.render());
-            if json {
-                output::say_raw(&output::json_line(&error.as_json()));
-            }
-            if let Some(mut status) = status {
-                status
-                    .write_all(output::json_line(&error.as_json()).as_bytes())
-                    .ok();
-            }
-            FAILURE
+            failed(&error, json, status)
         }
     }
 }
 
 fn tell(report: &Report, json: bool, status: Option<File>) {
-    let line = output::json_line(&report.as_json());
+    deliver(&output::json_line(&report.as_json()), json, status);
+}
+
+/// Tells programs of an error that people were told of.
+pub(super) fn failed(error: &Error, json: bool, status: Option<File>) -> u8 {
+    deliver(&output::json_line(&error.as_json(FAILURE)), json, status);
+    FAILURE
+}
+
+fn deliver(line: &str, json: bool, status: Option<File>) {
     if json {
-        output::say_raw(&line);
+        output::say_raw(line);
     }
-    if let Some(mut status) = status {
-        // The reader of --status-fd may be gone; the run has ended all the same.
-        status.write_all(line.as_bytes()).ok();
+    if let Some(mut status) = status
+        && let Err(error) = status.write_all(line.as_bytes())
+    {
+        // The run has ended all the same; only its reader, if there still is one, does not know how.
+        output::say(&format!("--status-fd could not be written: {error}"));
     }
 }
 
-/// Our own copy of `--status-fd N`: a pipe, a file or a socket, as the caller's runtime makes them.
-fn descriptor(number: i32) -> Result<File, String> {
+/// Our own copy of `--status-fd N`: a pipe, a file or a socket, as the caller's runtime makes them. One
+/// that was handed over for reading alone is refused before anything runs.
+pub(super) fn descriptor(number: i32) -> Result<File, String> {
+    let facts = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"))
+        .map_err(|error| format!("--status-fd {number} cannot be written: {error}"))?;
+    if !is_writable(&facts) {
+        return Err(format!("--status-fd {number} is not open for writing"));
+    }
     process::copy_of(number)
         .map(File::from)
         .map_err(|error| format!("--status-fd {number} cannot be used: {}", error.desc()))
 }
 
-fn fail(message: &str) -> u8 {
-    output::say(message);
-    FAILURE
+/// Whether the `flags` line of fdinfo, in octal, holds O_WRONLY or O_RDWR. proc_pid_fdinfo(5)
+fn is_writable(facts: &str) -> bool {
+    facts
+        .lines()
+        .find_map(|line| line.strip_prefix("flags:"))
+        .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok())
+        .is_some_and(|flags| matches!(flags & 3, 1 | 2))
+}
+
+fn fail(message: String, json: bool, status: Option<File>) -> u8 {
+    output::say(&message);
+    failed(&Error::usage(message), json, status)
 }

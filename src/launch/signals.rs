@@ -7,7 +7,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::error::LaunchError;
 
-/// SIGINT, SIGTERM, SIGHUP and SIGWINCH to the calling thread, taken by signalfd(2) as long as this
+/// SIGINT, SIGQUIT, SIGTERM, SIGHUP and SIGWINCH to the calling thread, taken by signalfd(2) as long as this
 /// value lives. Taken before anything is built, so that a signal at any moment ends the request in
 /// order: nothing is left standing, and the record says so.
 ///
@@ -22,9 +22,15 @@ pub struct Signals {
 impl Signals {
     /// Takes the signals.
     pub fn take() -> Result<Self, LaunchError> {
-        let stop: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
-            .into_iter()
-            .collect();
+        // SIGQUIT too: by default it would leave the terminal raw and the cancellation unrecorded.
+        let stop: SigSet = [
+            Signal::SIGINT,
+            Signal::SIGQUIT,
+            Signal::SIGTERM,
+            Signal::SIGHUP,
+        ]
+        .into_iter()
+        .collect();
         let resize: SigSet = [Signal::SIGWINCH].into_iter().collect();
         let both: SigSet = stop.iter().chain(resize.iter()).collect();
         let mut old = SigSet::empty();

@@ -67,10 +67,10 @@ enum Cause {
 }
 
 impl Running {
-    /// Waits until the command ends, or ends it: at `limit` its whole tree is killed. SIGINT, SIGTERM or
-    /// SIGHUP to the calling thread is passed on to the command's group; when it has not ended after
-    /// [`GRACE`], or at a second signal, its tree is killed; either way the outcome is `Cancelled`. What
-    /// the command leaves running is killed after its own end.
+    /// Waits until the command ends, or ends it: at `limit` its whole tree is killed. SIGINT, SIGQUIT,
+    /// SIGTERM or SIGHUP to the calling thread is passed on to the command's group; when it has not ended
+    /// after [`GRACE`], or at a second signal, its tree is killed; either way the outcome is `Cancelled`.
+    /// What the command leaves running is killed after its own end.
     pub fn wait(
         mut self,
         signals: &Signals,

@@ -16,6 +16,40 @@ use crate::model::path::AbsolutePath;
 /// What stands in the root of a repository. `.git` is a file in linked work trees.
 const MARKERS: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
+/// Folders of the system: no workspace is one, lies in one or contains one. Writing there changes the
+/// host: `/proc/sys` and `/etc` belong to uid 0, which runs without capabilities but as their owner.
+const SYSTEM: [&str; 16] = [
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/libexec",
+    "/usr/sbin",
+];
+
+/// The part of [`SYSTEM`] that is shared memory for everybody.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Folders that hold everybody's things: no workspace is one or contains one.
+const SHARED: [&str; 6] = [
+    "/home",
+    "/opt",
+    "/run",
+    "/usr/local",
+    "/var/lib",
+    "/var/log",
+];
+
 /// The folder a run works in.
 #[derive(Debug)]
 pub struct Workspace {
@@ -83,6 +117,9 @@ pub enum WorkspaceError {
     /// The root of the file system.
     #[error("`/` cannot be a workspace: the run could write everything")]
     Root,
+    /// It belongs to the system.
+    #[error("`{0}` cannot be a workspace: it belongs to the system")]
+    System(AbsolutePath),
     /// Somebody's home.
     #[error("`{0}` is a home and cannot be a workspace")]
     Home(AbsolutePath),
@@ -106,7 +143,7 @@ impl WorkspaceError {
             Self::Missing(_) | Self::NotFolder(_) | Self::Unreadable { .. } => {
                 "name a folder that you can open with `--workspace`"
             }
-            Self::Root | Self::Home(_) | Self::ContainsOwn { .. } => {
+            Self::Root | Self::System(_) | Self::Home(_) | Self::ContainsOwn { .. } => {
                 "name a project folder with `--workspace`, or run from inside one"
             }
         }
@@ -181,6 +218,9 @@ impl Workspace {
         if root.parent().is_none() || stat("/").is_ok_and(|stat| file_id(&stat) == self.id) {
             return Err(WorkspaceError::Root);
         }
+        if is_system(root) {
+            return Err(WorkspaceError::System(root.clone()));
+        }
         // Own paths first: a home that holds our policy says the same, but less.
         if forbidden.homes.iter().any(is_root) {
             return Err(WorkspaceError::Home(root.clone()));
@@ -195,6 +235,18 @@ impl Workspace {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a real path is, lies in or contains a folder of the system, or is or contains a shared one.
+fn is_system(root: &AbsolutePath) -> bool {
+    let own = |text: &&str| AbsolutePath::new(text).ok();
+    let holds = |place: AbsolutePath| follow(&place, b"").real.is_within(root);
+    let memory = AbsolutePath::new(SHARED_MEMORY).is_ok_and(|memory| root.is_within(&memory));
+    let system = |place: AbsolutePath| {
+        let real = follow(&place, b"").real;
+        root.is_within(&real) || real.is_within(root)
+    };
+    SHARED.iter().filter_map(own).any(holds) || !memory && SYSTEM.iter().filter_map(own).any(system)
 }
 
 /// Opens a folder and tells its real path.
@@ -243,7 +295,7 @@ mod tests {
     use std::fs;
     use std::os::fd::AsRawFd as _;
 
-    use super::{Forbidden, Standing, Workspace, WorkspaceError};
+    use super::{Forbidden, Standing, Workspace, WorkspaceError, is_system};
     use crate::model::path::AbsolutePath;
     use crate::resolve::testing::Tree;
 
@@ -317,6 +369,46 @@ mod tests {
         );
         let inside = tree.folder("home/ana/project");
         assert_eq!(open(&inside), Ok(()));
+    }
+
+    #[test]
+    fn folders_of_the_system_are_no_workspace() {
+        let path = |text: &str| AbsolutePath::new(text).unwrap();
+        for text in [
+            "/proc",
+            "/proc/sys/kernel",
+            "/sys",
+            "/dev",
+            "/dev/pts",
+            "/etc",
+            "/etc/cron.d",
+            "/usr",
+            "/usr/bin",
+            "/usr/lib/x",
+            "/var",
+            "/home",
+            "/run",
+            "/boot/x",
+        ] {
+            assert!(is_system(&path(text)), "{text}");
+        }
+        for text in [
+            "/usr/src/app",
+            "/usr/local/src/x",
+            "/var/www",
+            "/home/ana/x",
+            "/dev/shm/x",
+            "/tmp",
+            "/srv",
+            "/opt/x",
+            "/run/user/1000/x",
+        ] {
+            assert!(!is_system(&path(text)), "{text}");
+        }
+        assert_eq!(
+            open(&path("/proc/sys")).map(|_| ()),
+            Err(WorkspaceError::System(path("/proc/sys")))
+        );
     }
 
     #[test]

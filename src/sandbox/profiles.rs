@@ -1,7 +1,10 @@
 //! The built-in profiles, filled in: names and facts in, folders out.
 //!
 //! The lists are data, `policies/profiles/*.toml`, compiled in. Toolchains are found from PATH; nothing
-//! a run can write is followed on the way, so that no link in a workspace opens a folder outside it.
+//! a run can write is followed on the way, so that no link in a workspace opens a folder outside it, and
+//! what `closed.toml` lists stays closed, so that no variable opens a folder of keys.
+
+mod closed;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,6 +15,7 @@ use serde::Deserialize;
 use crate::model::environment::Environment;
 use crate::model::path::AbsolutePath;
 use crate::model::profile::{Network, Profile, ProfileName};
+use closed::{Closed, has_program};
 
 /// What a profile is filled from.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +28,10 @@ pub struct Facts<'a> {
     pub environment: &'a Environment,
     /// The user id the command runs as.
     pub uid: u32,
+    /// Homes of the host, the caller's included: none is opened, nor the keys in one.
+    pub homes: &'a [AbsolutePath],
+    /// Our own places, which are not opened either.
+    pub own: &'a [AbsolutePath],
 }
 
 /// A built-in table does not parse: a mistake of the build, which the tests would have found.
@@ -117,6 +125,7 @@ pub fn fill(
     let found = Search {
         facts,
         home: facts.environment.home(),
+        closed: Closed::load()?,
     };
     for path in found.toolchains(&toolchains, &read) {
         if !read.iter().any(|known| path.is_within(known)) {
@@ -175,6 +184,7 @@ fn etc(system: &System, uid: u32) -> Vec<AbsolutePath> {
 struct Search<'a> {
     facts: &'a Facts<'a>,
     home: Option<AbsolutePath>,
+    closed: Closed,
 }
 
 impl Search<'_> {
@@ -210,7 +220,9 @@ impl Search<'_> {
                     }
                 }
             }
-            found.push(folder);
+            if has_program(&folder) {
+                found.push(folder);
+            }
         }
         found.dedup();
         found
@@ -245,16 +257,13 @@ impl Search<'_> {
         AbsolutePath::new(Path::new(OsStr::from_bytes(value))).ok()
     }
 
-    /// The real path, unless granting it would open what the profile must keep closed: the home folder
-    /// or anything above it, or a place reached through what a run can write.
+    /// The real path, unless granting it would open what stays closed, or it is reached through what a
+    /// run can write.
     fn grantable(&self, path: &AbsolutePath) -> Option<AbsolutePath> {
         let real = real_path(path, |step| self.is_writable(step))?;
-        let wide = |kept: &AbsolutePath| kept.is_within(&real);
-        let opens_home = self.home.as_ref().is_some_and(wide);
-        let opens_known_home = HOMES
-            .iter()
-            .any(|home| AbsolutePath::new(home).is_ok_and(|home| wide(&home)));
-        (!opens_home && !opens_known_home).then_some(real)
+        let own_home: Vec<AbsolutePath> = self.home.iter().cloned().collect();
+        let homes = [self.facts.homes, &own_home].concat();
+        (!self.closed.holds(&real, &homes, self.facts.own)).then_some(real)
     }
 
     fn is_writable(&self, path: &AbsolutePath) -> bool {
@@ -279,9 +288,6 @@ fn shown_homes(seen: &[String], folders: &[AbsolutePath]) -> Vec<AbsolutePath> {
     }
     homes
 }
-
-/// Folders never granted whole, nor anything above them, whatever PATH says.
-const HOMES: [&str; 6] = ["/root", "/home", "/tmp", "/var/tmp", "/run", "/etc"];
 
 /// `path` with every link followed; `None` when it does not exist, when it turns too often (ELOOP), or
 /// when a step on the way is `forbidden`. path_resolution(7)

@@ -92,6 +92,8 @@ impl Sample {
             temporary: temporary.path(),
             environment: &environment,
             uid: nix::unistd::geteuid().as_raw(),
+            homes: &[],
+            own: &[],
         };
         let profile = fill(ProfileName::Workspace, self.network, &facts)?;
         let program: OwnedFd = File::open(self.executable.path.as_path()).unwrap().into();

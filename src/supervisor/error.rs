@@ -140,12 +140,12 @@ impl Error {
         text
     }
 
-    /// The error for programs.
-    pub fn as_json(&self) -> ErrorJson {
+    /// The error for programs, with the exit status it ends the verb with.
+    pub fn as_json(&self, exit_code: u8) -> ErrorJson {
         ErrorJson {
             schema: "tipstaff.error/1",
             outcome: "error",
-            exit_code: 125,
+            exit_code,
             kind: self.kind(),
             error: self.render().trim_end().to_owned(),
         }

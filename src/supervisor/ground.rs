@@ -76,6 +76,7 @@ impl Supervisor {
         request: &Request,
         temporary: impl FnOnce(&Identity) -> Result<AbsolutePath, Error>,
     ) -> Result<Ground, Error> {
+        let forbidden = Forbidden::new(self.environment.home(), self.house.own());
         let (cwd, workspace) = self.workspace(request)?;
         let (sources, policy) = self.policy(&workspace.root)?;
         let settings = policy.settings();
@@ -111,6 +112,8 @@ impl Supervisor {
                 temporary: &temporary,
                 environment: &fixed.environment,
                 uid,
+                homes: &forbidden.homes,
+                own: &forbidden.own,
             },
         )
         .map_err(crate::sandbox::SandboxError::from)?;

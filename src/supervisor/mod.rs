@@ -148,7 +148,12 @@ impl Supervisor {
             Err(denial) => return run.deny(&call, &parked, object, &denial, asked.elapsed()),
         };
         let waited = asked.elapsed();
-        let now = call.changes(&ground);
+        let mut now = call.changes(&ground);
+        // A rule that was added while somebody thought about it counts; one that is broken now refuses.
+        let (sources, _) = self.policy(&ground.workspace.root)?;
+        if sources != ground.sources {
+            now.push("the policy was changed".to_owned());
+        }
         fail::point("identities-again");
         if !now.is_empty() && changes.len() < MOST_CHANGES {
             return Ok(Attempt::Changed(now));

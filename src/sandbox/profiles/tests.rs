@@ -1,5 +1,5 @@
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
 
 use super::{Facts, fill};
@@ -35,6 +35,12 @@ impl Drop for Folder {
     }
 }
 
+/// An executable file.
+fn program(path: &AbsolutePath) {
+    fs::write(path.as_path(), "").unwrap();
+    fs::set_permissions(path.as_path(), Permissions::from_mode(0o755)).unwrap();
+}
+
 fn filled(top: &Folder, name: ProfileName, uid: u32, path: &[&AbsolutePath]) -> Profile {
     let mut environment = Environment::default();
     let path: Vec<&[u8]> = path.iter().map(|folder| folder.as_bytes()).collect();
@@ -46,6 +52,8 @@ fn filled(top: &Folder, name: ProfileName, uid: u32, path: &[&AbsolutePath]) -> 
         temporary: &temporary,
         environment: &environment,
         uid,
+        homes: &[top.path("person")],
+        own: &[top.path("person/.keeper")],
     };
     fill(name, Network::Off, &facts).unwrap()
 }
@@ -89,7 +97,7 @@ fn a_toolchain_is_found_from_path_without_its_credentials() {
     for name in [
         "home/.cargo/bin",
         "home/.cargo/registry",
-        "home/.rustup",
+        "home/.rustup/toolchains",
         "home/.pyenv/shims",
     ] {
         top.folder(name);
@@ -101,7 +109,11 @@ fn a_toolchain_is_found_from_path_without_its_credentials() {
         1000,
         &[&top.path("home/.cargo/bin")],
     );
-    for name in ["home/.cargo/bin", "home/.cargo/registry", "home/.rustup"] {
+    for name in [
+        "home/.cargo/bin",
+        "home/.cargo/registry",
+        "home/.rustup/toolchains",
+    ] {
         assert!(profile.read.contains(&top.path(name)), "{name}");
     }
     for name in [
@@ -123,7 +135,7 @@ fn a_node_prefix_brings_its_library() {
     let top = Folder::new("node");
     top.folder("n/bin");
     top.folder("n/lib/node_modules");
-    fs::write(top.path("n/bin/node").as_path(), "").unwrap();
+    program(&top.path("n/bin/node"));
     let profile = filled(&top, ProfileName::Workspace, 1000, &[&top.path("n/bin")]);
     assert!(profile.read.contains(&top.path("n/bin")));
     assert!(profile.read.contains(&top.path("n/lib")));
@@ -154,6 +166,8 @@ fn a_link_of_the_workspace_opens_nothing() {
     )
     .unwrap();
     let good = top.folder("good");
+    program(&good.join("tool"));
+    program(&secret.join("tool"));
     symlink(good.as_path(), top.path("way").as_path()).unwrap();
     let path = [
         &workspace.join("bin"),
@@ -165,4 +179,107 @@ fn a_link_of_the_workspace_opens_nothing() {
     assert!(!profile.read.contains(&top.path("stairs")));
     // The control: a link that leads through nothing a run can write is followed.
     assert!(profile.read.contains(&good));
+}
+
+#[test]
+fn a_folder_of_keys_on_path_is_not_opened() {
+    let top = Folder::new("keys");
+    let names = [
+        "bin",
+        ".ssh",
+        ".config",
+        ".config/gh",
+        ".keeper",
+        ".keeper/x",
+    ];
+    for home in ["home", "person"] {
+        for name in names {
+            program(&top.folder(&format!("{home}/{name}")).join("tool"));
+        }
+    }
+    let mut path = vec![top.path("home/bin"), top.path("person/bin")];
+    let keys = [
+        "home/.ssh",
+        "home/.config",
+        "home/.config/gh",
+        "person/.ssh",
+        "person/.config",
+        "person/.config/gh",
+        "person",
+        "person/.keeper",
+        "person/.keeper/x",
+    ];
+    let link = top.path("link");
+    symlink(top.path("person/.ssh").as_path(), link.as_path()).unwrap();
+    path.push(link);
+    path.extend(keys.map(|name| top.path(name)));
+    path.extend(["/dev", "/etc/ssl", "/var/lib"].map(|name| AbsolutePath::new(name).unwrap()));
+    let path: Vec<&AbsolutePath> = path.iter().collect();
+    let profile = filled(&top, ProfileName::Workspace, 0, &path);
+    for name in ["home/bin", "person/bin"] {
+        assert!(profile.read.contains(&top.path(name)), "{name}");
+    }
+    for name in keys {
+        assert!(!profile.read.contains(&top.path(name)), "{name}");
+    }
+    for name in ["/dev", "/etc/ssl", "/var/lib"] {
+        let closed = AbsolutePath::new(name).unwrap();
+        assert!(!profile.read.contains(&closed), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_of_path_without_a_program_is_not_opened() {
+    let top = Folder::new("data");
+    let data = top.folder("data");
+    fs::write(data.join("notes").as_path(), "x").unwrap();
+    let profile = filled(&top, ProfileName::Workspace, 1000, &[&data]);
+    assert!(!profile.read.contains(&data));
+    program(&data.join("tool"));
+    let profile = filled(&top, ProfileName::Workspace, 1000, &[&data]);
+    assert!(profile.read.contains(&data));
+}
+
+#[test]
+fn a_variable_opens_no_folder_whole() {
+    let top = Folder::new("variable");
+    let other = top.folder("other");
+    for name in ["bin", "shims", "secret", "versions", "toolchains"] {
+        top.folder(&format!("other/{name}"));
+    }
+    let (workspace, temporary) = (top.folder("ws"), top.folder("tmp"));
+    for variable in [
+        "RUSTUP_HOME",
+        "CARGO_HOME",
+        "PYENV_ROOT",
+        "RBENV_ROOT",
+        "NVM_DIR",
+        "VOLTA_HOME",
+        "GOROOT",
+        "GOPATH",
+        "SDKMAN_DIR",
+        "MISE_DATA_DIR",
+    ] {
+        let mut environment = Environment::default();
+        environment.set(
+            "PATH",
+            [other.join("bin").as_bytes(), other.join("shims").as_bytes()].join(&b':'),
+        );
+        environment.set("HOME", top.folder("home").as_bytes());
+        environment.set(variable, other.as_bytes());
+        let facts = Facts {
+            workspace: &workspace,
+            temporary: &temporary,
+            environment: &environment,
+            uid: 1000,
+            homes: &[],
+            own: &[],
+        };
+        let profile = fill(ProfileName::Workspace, Network::Off, &facts).unwrap();
+        let secret = other.join("secret");
+        assert!(
+            !profile.read.iter().any(|granted| secret.is_within(granted)),
+            "{variable}"
+        );
+    }
 }
