@@ -1198,6 +1198,12 @@ mod read_only {
             "sort $x",
             "uniq a b",
             "uniq $x",
+            // One pattern, two operands, the second of which is written.
+            "uniq ./*",
+            "uniq -- $x",
+            "xxd ./*",
+            "xxd a.txt -u",
+            "tree -Lo 2 x",
             "rg --pre cat x",
             "rg $x",
             "date -s x",
