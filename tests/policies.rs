@@ -346,6 +346,21 @@ mod narrow_and_wide {
                 ("git commit -m push", "allow rule-allow"),
                 ("foo --verbose -C dir push", "deny rule-deny"),
                 ("foo pull push", "allow rule-allow"),
+                ("git --no-pager log push", "allow rule-allow"),
+            ],
+        );
+        check(
+            &rules(&["*"], &[], &["cargo publish", "kubectl delete", "rm"]),
+            &[
+                ("cargo +nightly publish", "deny rule-deny"),
+                (
+                    "kubectl --kubeconfig f --context c delete x",
+                    "deny rule-deny",
+                ),
+                // An option nobody knows may take the word after it.
+                ("kubectl --new-option f delete x", "deny rule-deny"),
+                ("docker --config d exec c rm x", "deny rule-deny"),
+                ("kubectl get delete", "allow rule-allow"),
             ],
         );
         check(
@@ -602,6 +617,11 @@ mod carriers {
                 ("less '+!touch x' y", "ask dynamic"),
                 ("less +G y", "allow rule-allow"),
                 ("diff -l a b", "ask dynamic"),
+                (
+                    "cargo test --config 'build.rustc-wrapper=\"x\"'",
+                    "ask dynamic",
+                ),
+                ("cargo test -- --config x", "allow rule-allow"),
                 ("bash -l -c ls", "ask dynamic"),
             ],
         );
@@ -624,6 +644,15 @@ mod carriers {
                 ("awk -f prog x", "ask dynamic"),
             ],
         );
+    }
+
+    #[test]
+    fn more_global_options_than_a_deny_rule_looks_past_ask() {
+        let line = format!("git {}push", "-P ".repeat(60));
+        let denying = rules(&["*"], &[], &["git push"]);
+        assert_eq!(Machine::default().answer(&denying, &line), "ask rule-ask");
+        let other = rules(&["*"], &[], &["rm"]);
+        assert_eq!(Machine::default().answer(&other, &line), "allow rule-allow");
     }
 
     #[test]
