@@ -445,6 +445,89 @@ mod dynamic_words {
     }
 
     #[test]
+    fn a_loop_variable_over_literals_is_each_of_them_inside_the_body_alone() {
+        check(
+            &rules(
+                &[
+                    "ls",
+                    "git -C {a,b} status",
+                    "echo",
+                    "printf",
+                    "write(out/*)",
+                    "touch a",
+                ],
+                &[],
+                &["git push"],
+            ),
+            &[
+                (
+                    "for d in a b; do git -C \"$d\" status; done",
+                    "allow rule-allow",
+                ),
+                ("for d in a c; do git -C $d status; done", "ask unmatched"),
+                ("for d in push; do git $d; done", "deny rule-deny"),
+                ("for d in log push; do git \"$d\"; done", "deny rule-deny"),
+                (
+                    "for d in a; do (git -C $d status); done",
+                    "allow rule-allow",
+                ),
+                (
+                    "for d in a; do echo $(git -C $d status); done",
+                    "allow rule-allow",
+                ),
+                ("sh -c 'for d in push; do git $d; done'", "deny rule-deny"),
+                // Every value of one with every value of the other; an inner loop may reuse the name.
+                (
+                    "for d in a; do for e in status push; do git -C $d $e; done; done",
+                    "deny rule-deny",
+                ),
+                (
+                    "for d in b; do for d in a; do touch $d; done; done",
+                    "allow rule-allow",
+                ),
+                (
+                    "for d in a; do for d in b; do ls; done; touch $d; done",
+                    "ask unmatched",
+                ),
+                // After and before it, and in its own redirections.
+                ("for d in a; do ls; done; touch $d", "ask unmatched"),
+                ("(for d in a; do ls; done); touch $d", "ask unmatched"),
+                ("touch $d; for d in a; do ls; done", "ask unmatched"),
+                ("for d in x; do ls > \"out/$d\"; done", "allow rule-allow"),
+                ("for d in x; do ls; done > \"out/$d\"", "ask dynamic"),
+                (
+                    "cat <<E; for d in a; do\n$(touch $d)\nE\nls; done",
+                    "ask unmatched",
+                ),
+                // Another value, perhaps.
+                ("for d in a; do d=b; touch $d; done", "ask unmatched"),
+                ("for d in a; do (d=b; touch $d); done", "ask unmatched"),
+                ("for d in a; do read d; touch $d; done", "ask unmatched"),
+                ("for d in a; do ((d++)); touch $d; done", "ask unmatched"),
+                (
+                    "declare -u d; for d in a; do touch $d; done",
+                    "ask unmatched",
+                ),
+                (
+                    "declare -n e=d; for d in a; do e=b; touch $d; done",
+                    "ask unmatched",
+                ),
+                (
+                    "trap 'd=b' DEBUG; for d in a; do touch $d; done",
+                    "ask dynamic",
+                ),
+                ("for d in a $x; do touch $d; done", "ask unmatched"),
+                ("for d in 'a b'; do touch $d; done", "ask unmatched"),
+                ("for d in *; do touch $d; done", "ask unmatched"),
+                ("for RANDOM in a; do touch $RANDOM; done", "ask unmatched"),
+                // What a name means was decided when the line was read.
+                ("for d in ls; do $d; done", "ask dynamic"),
+                ("for d in -v; do [ $d x ]; done", "ask unmatched"),
+            ],
+        );
+    }
+
+    #[test]
     fn a_deny_rule_that_may_match_asks() {
         check(
             &rules(&["*"], &[], &["git push --force", "rm ** secret"]),

@@ -98,6 +98,7 @@ fn read(
                 if constants {
                     super::constants::fill(&mut inner, facts);
                 }
+                super::loops::fill(&mut inner);
                 if !kept.contains(&inner) {
                     kept.push(inner);
                 }
@@ -145,6 +146,7 @@ fn adopt(script: &mut Script, carrier: &SubCommand, at: usize, span: Span, inner
     script.functions.extend(inner.functions);
     script.loops.extend(inner.loops.into_iter().map(|mut each| {
         each.header += first;
+        each.end += first;
         each
     }));
 }
