@@ -106,6 +106,7 @@ impl Parser<'_, '_> {
             match argument {
                 Some(text) => {
                     self.state.smuggles |= holds_substitution(text);
+                    self.state.evaluated.note(text);
                     self.assign_names(assigned_names(text).into_iter().collect(), span);
                 }
                 None => self.opaque(span, "an assignment to a variable known only at run time"),
