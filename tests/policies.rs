@@ -700,6 +700,7 @@ mod carriers {
                 ("less '+!touch x' y", "ask dynamic"),
                 ("less +G y", "allow rule-allow"),
                 ("diff -l a b", "ask dynamic"),
+                ("compgen -W '$(id)'", "ask dynamic"),
                 (
                     "cargo test --config 'build.rustc-wrapper=\"x\"'",
                     "ask dynamic",

@@ -646,3 +646,26 @@ fn arithmetic_on_text_from_elsewhere_is_opaque() {
         assert!(!is_opaque(line), "{line}");
     }
 }
+
+#[test]
+fn a_declaration_that_expands_its_text_again_is_opaque() {
+    for line in [
+        "declare -a 'x=($(id))'",
+        "x=(); declare 'x=($(id))'",
+        "readonly -a 'x=($(id))'",
+        "typeset -A 'x=([`id`]=1)'",
+        "declare -a \"x=$y\"",
+        "declare -ga x=$y",
+        "x=(); declare x=\"$y\"",
+    ] {
+        assert!(is_opaque(line), "{line}");
+    }
+    for line in [
+        "declare -a x=(1 2)",
+        "declare -a x=($(ls))",
+        "declare x=\"$y\"",
+        "declare -a x",
+    ] {
+        assert!(!is_opaque(line), "{line}");
+    }
+}
