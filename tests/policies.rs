@@ -1001,6 +1001,22 @@ mod accesses {
     }
 
     #[test]
+    fn a_copy_into_a_folder_writes_the_file_in_it() {
+        check(
+            &rules(&["*"], &[], &["write(x.txt)"]),
+            &[
+                ("cp sub/x.txt .", "deny rule-deny"),
+                ("/bin/cp -t . a sub/x.txt", "deny rule-deny"),
+                ("mv a sub/x.txt ./", "deny rule-deny"),
+                ("ln -s sub/x.txt", "deny rule-deny"),
+                ("cd sub && install x.txt ..", "deny rule-deny"),
+                ("cp x.txt sub", "allow rule-allow"),
+                ("cp sub/y.txt .", "allow rule-allow"),
+            ],
+        );
+    }
+
+    #[test]
     fn open_streams_are_no_access() {
         check(
             &rules(&["ls"], &[], &[]),
