@@ -744,6 +744,10 @@ mod carriers {
         let line = format!("{}ls", "env ".repeat(60));
         let answer = Machine::default().answer(&rules(&["*"], &[], &[]), &line);
         assert_eq!(answer, "ask opaque");
+        // Every word of it may be a program: the rest of the line is not copied for each.
+        let line = "parallel ".repeat(10_000);
+        let answer = Machine::default().answer(&rules(&["*"], &[], &[]), &line);
+        assert_eq!(answer, "ask opaque");
     }
 }
 
