@@ -346,6 +346,21 @@ mod narrow_and_wide {
                 ("git commit -m push", "allow rule-allow"),
                 ("foo --verbose -C dir push", "deny rule-deny"),
                 ("foo pull push", "allow rule-allow"),
+                ("git --no-pager log push", "allow rule-allow"),
+            ],
+        );
+        check(
+            &rules(&["*"], &[], &["cargo publish", "kubectl delete", "rm"]),
+            &[
+                ("cargo +nightly publish", "deny rule-deny"),
+                (
+                    "kubectl --kubeconfig f --context c delete x",
+                    "deny rule-deny",
+                ),
+                // An option nobody knows may take the word after it.
+                ("kubectl --new-option f delete x", "deny rule-deny"),
+                ("docker --config d exec c rm x", "deny rule-deny"),
+                ("kubectl get delete", "allow rule-allow"),
             ],
         );
         check(
@@ -425,6 +440,89 @@ mod dynamic_words {
                 ("git diff $(git merge-base main HEAD)", "allow rule-allow"),
                 ("git diff $(cat x)", "ask dynamic"),
                 ("git diff $x", "ask dynamic"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_loop_variable_over_literals_is_each_of_them_inside_the_body_alone() {
+        check(
+            &rules(
+                &[
+                    "ls",
+                    "git -C {a,b} status",
+                    "echo",
+                    "printf",
+                    "write(out/*)",
+                    "touch a",
+                ],
+                &[],
+                &["git push"],
+            ),
+            &[
+                (
+                    "for d in a b; do git -C \"$d\" status; done",
+                    "allow rule-allow",
+                ),
+                ("for d in a c; do git -C $d status; done", "ask unmatched"),
+                ("for d in push; do git $d; done", "deny rule-deny"),
+                ("for d in log push; do git \"$d\"; done", "deny rule-deny"),
+                (
+                    "for d in a; do (git -C $d status); done",
+                    "allow rule-allow",
+                ),
+                (
+                    "for d in a; do echo $(git -C $d status); done",
+                    "allow rule-allow",
+                ),
+                ("sh -c 'for d in push; do git $d; done'", "deny rule-deny"),
+                // Every value of one with every value of the other; an inner loop may reuse the name.
+                (
+                    "for d in a; do for e in status push; do git -C $d $e; done; done",
+                    "deny rule-deny",
+                ),
+                (
+                    "for d in b; do for d in a; do touch $d; done; done",
+                    "allow rule-allow",
+                ),
+                (
+                    "for d in a; do for d in b; do ls; done; touch $d; done",
+                    "ask unmatched",
+                ),
+                // After and before it, and in its own redirections.
+                ("for d in a; do ls; done; touch $d", "ask unmatched"),
+                ("(for d in a; do ls; done); touch $d", "ask unmatched"),
+                ("touch $d; for d in a; do ls; done", "ask unmatched"),
+                ("for d in x; do ls > \"out/$d\"; done", "allow rule-allow"),
+                ("for d in x; do ls; done > \"out/$d\"", "ask dynamic"),
+                (
+                    "cat <<E; for d in a; do\n$(touch $d)\nE\nls; done",
+                    "ask unmatched",
+                ),
+                // Another value, perhaps.
+                ("for d in a; do d=b; touch $d; done", "ask unmatched"),
+                ("for d in a; do (d=b; touch $d); done", "ask unmatched"),
+                ("for d in a; do read d; touch $d; done", "ask unmatched"),
+                ("for d in a; do ((d++)); touch $d; done", "ask unmatched"),
+                (
+                    "declare -u d; for d in a; do touch $d; done",
+                    "ask unmatched",
+                ),
+                (
+                    "declare -n e=d; for d in a; do e=b; touch $d; done",
+                    "ask unmatched",
+                ),
+                (
+                    "trap 'd=b' DEBUG; for d in a; do touch $d; done",
+                    "ask dynamic",
+                ),
+                ("for d in a $x; do touch $d; done", "ask unmatched"),
+                ("for d in 'a b'; do touch $d; done", "ask unmatched"),
+                ("for d in *; do touch $d; done", "ask unmatched"),
+                ("for RANDOM in a; do touch $RANDOM; done", "ask unmatched"),
+                // What a name means was decided when the line was read.
+                ("for d in ls; do $d; done", "ask dynamic"),
+                ("for d in -v; do [ $d x ]; done", "ask unmatched"),
             ],
         );
     }
@@ -602,6 +700,12 @@ mod carriers {
                 ("less '+!touch x' y", "ask dynamic"),
                 ("less +G y", "allow rule-allow"),
                 ("diff -l a b", "ask dynamic"),
+                ("compgen -W '$(id)'", "ask dynamic"),
+                (
+                    "cargo test --config 'build.rustc-wrapper=\"x\"'",
+                    "ask dynamic",
+                ),
+                ("cargo test -- --config x", "allow rule-allow"),
                 ("bash -l -c ls", "ask dynamic"),
             ],
         );
@@ -627,8 +731,21 @@ mod carriers {
     }
 
     #[test]
+    fn more_global_options_than_a_deny_rule_looks_past_ask() {
+        let line = format!("git {}push", "-P ".repeat(60));
+        let denying = rules(&["*"], &[], &["git push"]);
+        assert_eq!(Machine::default().answer(&denying, &line), "ask rule-ask");
+        let other = rules(&["*"], &[], &["rm"]);
+        assert_eq!(Machine::default().answer(&other, &line), "allow rule-allow");
+    }
+
+    #[test]
     fn deep_nesting_ends_and_asks() {
         let line = format!("{}ls", "env ".repeat(60));
+        let answer = Machine::default().answer(&rules(&["*"], &[], &[]), &line);
+        assert_eq!(answer, "ask opaque");
+        // Every word of it may be a program: the rest of the line is not copied for each.
+        let line = "parallel ".repeat(10_000);
         let answer = Machine::default().answer(&rules(&["*"], &[], &[]), &line);
         assert_eq!(answer, "ask opaque");
     }
@@ -883,6 +1000,22 @@ mod accesses {
                 ("dd if=a of=secret.txt", "deny rule-deny"),
                 ("sort -osecret.txt a", "deny rule-deny"),
                 ("curl -o secret.txt u", "deny rule-deny"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_copy_into_a_folder_writes_the_file_in_it() {
+        check(
+            &rules(&["*"], &[], &["write(x.txt)"]),
+            &[
+                ("cp sub/x.txt .", "deny rule-deny"),
+                ("/bin/cp -t . a sub/x.txt", "deny rule-deny"),
+                ("mv a sub/x.txt ./", "deny rule-deny"),
+                ("ln -s sub/x.txt", "deny rule-deny"),
+                ("cd sub && install x.txt ..", "deny rule-deny"),
+                ("cp x.txt sub", "allow rule-allow"),
+                ("cp sub/y.txt .", "allow rule-allow"),
             ],
         );
     }
@@ -1198,6 +1331,12 @@ mod read_only {
             "sort $x",
             "uniq a b",
             "uniq $x",
+            // One pattern, two operands, the second of which is written.
+            "uniq ./*",
+            "uniq -- $x",
+            "xxd ./*",
+            "xxd a.txt -u",
+            "tree -Lo 2 x",
             "rg --pre cat x",
             "rg $x",
             "date -s x",

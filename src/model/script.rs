@@ -238,6 +238,9 @@ pub struct Opaque {
 pub struct Loop {
     /// Index of the sub-command that stands for the loop's head: no argv, one dynamic assignment.
     pub header: usize,
+    /// Index after the last sub-command of the body: `header + 1..end` run with one of the values.
+    /// Equal to `header` where other commands may stand among them.
+    pub end: usize,
     /// The loop variable.
     pub name: Vec<u8>,
     /// Its values, in order.

@@ -70,6 +70,7 @@ impl Parser<'_, '_> {
     /// Records that arithmetic between two offsets may change variables. Which ones is decided
     /// generously: every name in it, if anything in it assigns.
     pub(super) fn note_arithmetic(&mut self, start: usize, end: usize) {
+        self.note_evaluated(start, end);
         let names = assigned_names(self.slice(start, end));
         self.assign_dynamically(names, start, end, Dynamic::Arithmetic);
     }

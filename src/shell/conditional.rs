@@ -55,7 +55,12 @@ impl Parser<'_, '_> {
         let (operator, end) = self.plain_word();
         let ended = operator == b"]]" || matches!(self.peek(), b'&' | b'|' | b')' | b'\n');
         if unary && !matches!(operator.as_slice(), b"=" | b"==" | b"!=" | b"=~") {
-            return self.unary_operand(ended, operator == b"]]");
+            let names = text == b"-v";
+            self.unary_operand(ended, operator == b"]]")?;
+            if names {
+                self.note_evaluated(first.start, self.pos);
+            }
+            return Ok(());
         }
         if ended {
             return Ok(());
@@ -65,7 +70,14 @@ impl Parser<'_, '_> {
             self.blanks()?;
             return self.operand();
         }
-        self.binary(&operator, end)
+        self.binary(&operator, end)?;
+        if matches!(
+            operator.as_slice(),
+            b"-eq" | b"-ne" | b"-lt" | b"-le" | b"-gt" | b"-ge"
+        ) {
+            self.note_evaluated(first.start, self.pos);
+        }
+        Ok(())
     }
 
     fn bangs(&mut self) -> Parsed<()> {

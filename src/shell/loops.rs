@@ -85,8 +85,15 @@ impl Parser<'_, '_> {
         } else {
             None
         };
-        self.declare_loop(header, name, values);
-        self.loop_body()
+        let declared = self.declare_loop(header, name, values);
+        // The body of an earlier here-document would be read in the midst of this loop.
+        let alone = self.state.pending.is_empty();
+        self.loop_body()?;
+        let end = self.state.script.subcommands.len();
+        if let Some(each) = declared.and_then(|at| self.state.script.loops.get_mut(at)) {
+            each.end = if alone { end } else { header };
+        }
+        Ok(())
     }
 
     fn loop_words(&mut self) -> Parsed<Vec<Word>> {
@@ -110,8 +117,13 @@ impl Parser<'_, '_> {
     }
 
     /// Records what the loop variable can be: a dynamic value in the flat output, so that no reader
-    /// takes an earlier literal for it, and the words themselves beside it.
-    fn declare_loop(&mut self, header: usize, name: Vec<u8>, values: Option<Vec<Word>>) {
+    /// takes an earlier literal for it, and the words themselves beside it. Gives back which loop it is.
+    fn declare_loop(
+        &mut self,
+        header: usize,
+        name: Vec<u8>,
+        values: Option<Vec<Word>>,
+    ) -> Option<usize> {
         let end = self.pos;
         let span = self.span(end, end);
         self.note_assignment(&name, span);
@@ -123,13 +135,14 @@ impl Parser<'_, '_> {
                 value,
             });
         }
-        if let Some(values) = values {
-            self.state.script.loops.push(Loop {
-                header,
-                name,
-                values,
-            });
-        }
+        let at = self.state.script.loops.len();
+        self.state.script.loops.push(Loop {
+            header,
+            end: header,
+            name,
+            values: values?,
+        });
+        Some(at)
     }
 
     /// `do …; done`, and in bash also `{ …; }`.

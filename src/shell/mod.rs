@@ -43,6 +43,7 @@ mod compound;
 mod conditional;
 mod cursor;
 mod document;
+mod evaluated;
 mod expansion;
 mod folder;
 mod function;
@@ -96,7 +97,7 @@ pub fn parse(line: &[u8], dialect: Dialect) -> Result<Script, SyntaxError> {
         state: &mut state,
     }
     .script()?;
-    Ok(state.finish(line.len()))
+    Ok(state.finish(line))
 }
 
 /// A position in some text, and the state shared with the texts around it.

@@ -155,6 +155,7 @@ impl Parser<'_, '_> {
         if text.len() > 1 && text.starts_with(b"!") {
             // The value is expanded as the name of a parameter, subscript included.
             self.state.evaluates = true;
+            self.note_evaluated(start, end);
         }
         let assigns = rest.starts_with(b"=") || rest.starts_with(b":=");
         if assigns && is_name(name) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::document::Pending;
+use super::evaluated::Evaluated;
 use super::folder::Whereabouts;
 use super::{builtin, limit};
 use crate::model::script::{Context, Dialect, Opaque, Script, Span};
@@ -29,6 +30,8 @@ pub(super) struct State {
     pub(super) definitions: Vec<(Vec<u8>, Span)>,
     /// Some text will be evaluated as arithmetic, which expands subscripts of the values it meets.
     pub(super) evaluates: bool,
+    /// Which text that is.
+    pub(super) evaluated: Evaluated,
     /// Some literal text has the form of a subscript with a substitution in it.
     pub(super) smuggles: bool,
     /// The sub-command whose inner text is being read.
@@ -50,20 +53,22 @@ impl State {
             compound: false,
             definitions: Vec::new(),
             evaluates: false,
+            evaluated: Evaluated::default(),
             smuggles: false,
             carrier: None,
         }
     }
 
     /// Draws the conclusions that need the whole line.
-    pub(super) fn finish(mut self, length: usize) -> Script {
+    pub(super) fn finish(mut self, line: &[u8]) -> Script {
         self.judge_functions();
-        if self.evaluates && self.smuggles {
+        let smuggled = self.evaluates && self.smuggles;
+        if smuggled || self.evaluated.is_foreign(&self.script, line) {
             // `x='a[$(id)]'; echo $((x))` runs `id`: arithmetic expands the subscripts it finds in
             // the *value* of a variable. Which text reaches which evaluation is not decidable here.
             let span = Span {
                 start: 0,
-                end: length,
+                end: line.len(),
             };
             let reason = "text that arithmetic evaluation could run as a command";
             self.script.opaque.push(Opaque { span, reason });

@@ -602,3 +602,70 @@ fn hostile_lines_end() {
         Err(SyntaxError::Limit("length"))
     );
 }
+
+#[test]
+fn arithmetic_on_text_from_elsewhere_is_opaque() {
+    for line in [
+        "read x < f; echo $((x))",
+        "read -r x < f; echo ${a[x]}",
+        "read x < f; y=abc; echo ${y:x}",
+        "read x < f; a[x]=1",
+        "read x < f; echo ${!x}",
+        "read x < f; [[ $x -eq 1 ]]",
+        "read x < f; (( x ))",
+        "read x < f; let y=x",
+        "x=$(cat f); echo $((x + 1))",
+        "x=$(cat f); y=$x; echo $((y))",
+        "x=$(cat f); y=x; echo $((y))",
+        "echo $(( $(cat f) ))",
+        "echo $(( `cat f` ))",
+        "[[ $(cat f) -gt 1 ]]",
+        "for x in $(cat f); do echo $((x)); done",
+        "for x in *; do echo $((x)); done",
+        "x=$(cat f; wc -l); echo $((x))",
+        "x=$(wc -l f); echo $((x))",
+        "mapfile -t x < f; echo $((x))",
+        "[[ $y =~ (.*) ]]; echo $((BASH_REMATCH[1]))",
+    ] {
+        assert!(is_opaque(line), "{line}");
+    }
+    for line in [
+        "x=5; echo $((x + 1))",
+        "i=0; while [ \"$i\" -lt 3 ]; do i=$((i + 1)); done",
+        "for i in 1 2 3; do echo $((i * 2)); done",
+        "for i in $(seq 1 3); do echo $((i * 2)); done",
+        "for ((i = 0; i < 3; i++)); do echo \"$i\"; done",
+        "n=$(ls | wc -l); echo $((n + 1))",
+        "n=$(wc -l < f); [[ $n -gt 3 ]]",
+        "echo $(( $(date +%s) - 5 ))",
+        "false; r=$?; (( r ))",
+        "read x < f; [[ $x == y && -n $x ]]",
+        "read x < f; echo \"$x\" $((1 + 2))",
+        "echo $((HOME_COUNT))",
+    ] {
+        assert!(!is_opaque(line), "{line}");
+    }
+}
+
+#[test]
+fn a_declaration_that_expands_its_text_again_is_opaque() {
+    for line in [
+        "declare -a 'x=($(id))'",
+        "x=(); declare 'x=($(id))'",
+        "readonly -a 'x=($(id))'",
+        "typeset -A 'x=([`id`]=1)'",
+        "declare -a \"x=$y\"",
+        "declare -ga x=$y",
+        "x=(); declare x=\"$y\"",
+    ] {
+        assert!(is_opaque(line), "{line}");
+    }
+    for line in [
+        "declare -a x=(1 2)",
+        "declare -a x=($(ls))",
+        "declare x=\"$y\"",
+        "declare -a x",
+    ] {
+        assert!(!is_opaque(line), "{line}");
+    }
+}

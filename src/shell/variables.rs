@@ -83,6 +83,11 @@ impl Parser<'_, '_> {
             b"getopts" => vec![b"OPTARG".to_vec(), b"OPTIND".to_vec()],
             _ => Vec::new(),
         };
+        if matches!(name, b"declare" | b"typeset" | b"local" | b"readonly")
+            && self.expands_again(arguments, index, name)
+        {
+            self.opaque(span, "text that a declaration expands as an array");
+        }
         let mut unknown = false;
         for (position, operand) in arguments.iter().enumerate() {
             // In `declare x=$y` the name is plain all the same.
@@ -99,6 +104,53 @@ impl Parser<'_, '_> {
         self.assign_names(names, span);
     }
 
+    /// Whether a declaration may take text for `(…)`, which it then expands: `declare -a "x=$y"`.
+    fn expands_again(
+        &mut self,
+        arguments: &[Option<Vec<u8>>],
+        index: usize,
+        builtin: &[u8],
+    ) -> bool {
+        let arrays = arguments.iter().flatten().any(|word| {
+            word.starts_with(b"-") && word.iter().any(|letter| matches!(letter, b'a' | b'A'))
+        });
+        arguments
+            .iter()
+            .enumerate()
+            .any(|(position, word)| match word {
+                Some(text) => text.windows(2).any(|two| two == b"=(") && holds_substitution(text),
+                None => {
+                    let operand = self.operand_name(index, position, builtin);
+                    let is_array = arrays || operand.is_none_or(|name| self.is_array(&name));
+                    is_array && !self.is_compound(index, position, builtin)
+                }
+            })
+    }
+
+    /// Whether the line assigned an array to the variable.
+    fn is_array(&self, name: &[u8]) -> bool {
+        let assignments = self
+            .state
+            .script
+            .subcommands
+            .iter()
+            .flat_map(|sub| &sub.assignments);
+        assignments
+            .filter(|each| each.name == name)
+            .any(|each| each.value.dynamic() == Some(Dynamic::Array))
+    }
+
+    /// Whether the operand was written `NAME=(…)`, whose words the parser has read.
+    fn is_compound(&mut self, index: usize, position: usize, builtin: &[u8]) -> bool {
+        let word = self.declared(index, position, builtin);
+        word.is_some_and(|word| {
+            word.pieces.iter().all(|piece| match piece {
+                Piece::Text(_) => true,
+                Piece::Dynamic { reason, .. } => *reason == Dynamic::Array,
+            })
+        })
+    }
+
     /// `let EXPRESSION…`
     fn assigning_let(&mut self, arguments: &[Option<Vec<u8>>], span: Span) {
         self.state.evaluates = true;
@@ -106,6 +158,7 @@ impl Parser<'_, '_> {
             match argument {
                 Some(text) => {
                     self.state.smuggles |= holds_substitution(text);
+                    self.state.evaluated.note(text);
                     self.assign_names(assigned_names(text).into_iter().collect(), span);
                 }
                 None => self.opaque(span, "an assignment to a variable known only at run time"),
@@ -143,13 +196,18 @@ impl Parser<'_, '_> {
 
     /// The plain name that a dynamic operand of a declaration starts with.
     fn operand_name(&mut self, index: usize, position: usize, builtin: &[u8]) -> Option<Vec<u8>> {
+        let prefix = self.declared(index, position, builtin)?.static_prefix();
+        let name = leading_name(prefix);
+        (prefix.len() > name.len() && is_name(&name)).then_some(name)
+    }
+
+    /// The word of a built-in's operand.
+    fn declared(&mut self, index: usize, position: usize, builtin: &[u8]) -> Option<&Word> {
         let argv = &self.reserved(index)?.argv;
         let start = argv
             .iter()
             .position(|word| word.as_static() == Some(builtin))?;
-        let prefix = argv.get(start + 1 + position)?.static_prefix();
-        let name = leading_name(prefix);
-        (prefix.len() > name.len() && is_name(&name)).then_some(name)
+        argv.get(start + 1 + position)
     }
 
     /// Records values not known here for some variables, as a sub-command after the built-in.

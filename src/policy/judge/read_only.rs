@@ -8,6 +8,7 @@ use crate::model::path::AbsolutePath;
 use crate::model::script::Word;
 use crate::policy::Policy;
 use crate::policy::knowledge::{CarrierKind, Effect, OperandKind, ValueKind};
+use crate::policy::words::is_many;
 
 pub(super) const ID: &str = "builtin.read-only";
 pub(super) const ENV_ID: &str = "builtin.harmless-variables";
@@ -84,19 +85,33 @@ fn only_reads(view: &View<'_>) -> bool {
         Some(OperandKind::Text | OperandKind::Read | OperandKind::Variable) => true,
         Some(OperandKind::Write | OperandKind::Assignment | OperandKind::Effect) | None => false,
     });
-    let turns = !reading.loose.is_empty() && could_turn(view);
+    let turns = (!reading.loose.is_empty() && could_turn(view)) || could_multiply(view);
     proved && !carries && options && operands && !turns
 }
 
-/// A word that could become an option, or one operand more than the program may have.
+/// A word that could become an option.
 fn could_turn(view: &View<'_>) -> bool {
-    let writes = view.reading.level().is_some_and(|level| {
+    has_changing_operands(view) || view.reading.has_dangerous_options()
+}
+
+/// A word that could become one operand more than those that are only read: `uniq ./*`.
+fn could_multiply(view: &View<'_>) -> bool {
+    has_changing_operands(view)
+        && view
+            .reading
+            .operands
+            .iter()
+            .filter_map(|at| view.sub.argv.get(*at))
+            .any(is_many)
+}
+
+fn has_changing_operands(view: &View<'_>) -> bool {
+    view.reading.level().is_some_and(|level| {
         level.operands.iter().any(|kind| match kind {
             OperandKind::Write | OperandKind::Assignment | OperandKind::Effect => true,
             OperandKind::Text | OperandKind::Read | OperandKind::Variable => false,
         })
-    });
-    writes || view.reading.has_dangerous_options()
+    })
 }
 
 /// `command -v NAME`

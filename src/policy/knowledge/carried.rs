@@ -25,6 +25,16 @@ pub(crate) enum Inner {
     },
 }
 
+impl Inner {
+    /// How many words it holds.
+    pub(crate) fn words(&self) -> usize {
+        match self {
+            Self::Argv { argv, .. } => argv.len(),
+            Self::Text { .. } => 1,
+        }
+    }
+}
+
 /// What an argv carries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {

@@ -155,6 +155,8 @@ pub struct Program {
     pub(crate) stop_at_operand: bool,
     pub(crate) number_options: bool,
     pub(crate) bundle_first: bool,
+    /// No value is glued to a letter: the values of a bundle are the words after it, in order.
+    pub(crate) values_follow: bool,
     pub(crate) options: Vec<OptionSpec>,
     pub(crate) operands: Vec<OperandKind>,
     /// Which of `operands` repeats.
@@ -187,6 +189,8 @@ struct ProgramText {
     number_options: bool,
     #[serde(default)]
     bundle_first: bool,
+    #[serde(default)]
+    values_follow: bool,
     #[serde(default)]
     harmless: Vec<String>,
     #[serde(default)]
@@ -249,6 +253,7 @@ impl TryFrom<ProgramText> for Program {
             stop_at_operand: text.stop_at_operand,
             number_options: text.number_options,
             bundle_first: text.bundle_first,
+            values_follow: text.values_follow,
             options,
             operands,
             repeated,

@@ -263,6 +263,7 @@ impl<'g> Reading<'g> {
             return at + 1;
         }
         let mut next = at + 1;
+        let follow = from == 0 || self.level().is_some_and(|level| level.values_follow);
         for (position, letter) in letters.iter().enumerate() {
             let spelling = format!("-{}", char::from(*letter));
             let rest = from + position + 1;
@@ -270,8 +271,8 @@ impl<'g> Reading<'g> {
             let glued = !last || word.as_static().is_none();
             let spec = self.spec(&spelling);
             match spec.map(|spec| (spec, spec.value)) {
-                Some((spec, Value::Required)) if from == 0 => {
-                    // tar's first word: values follow in order.
+                Some((spec, Value::Required)) if follow => {
+                    // tar's first word, every bundle of tree: values follow in order.
                     next = self.valued(spec, spelling.as_bytes(), at, next);
                 }
                 Some((spec, Value::Required)) if !glued => {

@@ -29,8 +29,6 @@ pub(crate) fn safety(language: Language, text: &[u8]) -> Safety {
 /// `@`. A text without any of these can do neither; comparisons with `>` fall out with the rest.
 fn awk(text: &[u8]) -> bool {
     let has = |needle: &[u8]| text.windows(needle.len()).any(|window| window == needle);
-    let pipes = text.iter().filter(|byte| **byte == b'|').count();
-    let ors = text.windows(2).filter(|pair| *pair == b"||").count();
     ![
         b"system".as_slice(),
         b">",
@@ -41,7 +39,13 @@ fn awk(text: &[u8]) -> bool {
     ]
     .iter()
     .any(|word| has(word))
-        && pipes == ors * 2
+        && !pipes(text)
+}
+
+/// Whether a `|` is left when every `||` is taken out from the left, as awk itself reads them.
+fn pipes(text: &[u8]) -> bool {
+    text.chunk_by(|before, after| (*before == b'|') == (*after == b'|'))
+        .any(|run| run.first() == Some(&b'|') && run.len() % 2 == 1)
 }
 
 /// Follows a sed script; `None` where it holds anything but harmless commands.
@@ -196,6 +200,8 @@ mod tests {
             "{print > \"f\"}",
             "{\"id\" | getline}",
             "@load \"x\"",
+            // A run of three is an `or` and a pipe, wherever another pipe stands.
+            "BEGIN{x=\"|||\"; print \"touch x\" | \"sh\"}",
         ] {
             assert!(!awk(text.as_bytes()), "{text}");
         }

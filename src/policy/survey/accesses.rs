@@ -31,6 +31,7 @@ pub(super) fn of(sub: &SubCommand, facts: &Facts, exported: bool) -> Vec<Access>
         let reading = knowledge::read(sub);
         options(sub, &reading, facts, &mut accesses);
         operands(sub, &reading, facts, exported, &mut accesses);
+        into_folder(sub, &reading, facts, &mut accesses);
     }
     accesses
 }
@@ -179,6 +180,45 @@ fn operands(
             Some(OperandKind::Text | OperandKind::Effect) | None => {}
         }
     }
+}
+
+/// `cp FILE FOLDER` writes FOLDER/FILE. Whether the last operand is a folder is not known here, so
+/// deny and ask rules see both.
+fn into_folder(sub: &SubCommand, reading: &Reading<'_>, facts: &Facts, accesses: &mut Vec<Access>) {
+    let name = sub.program().and_then(base);
+    if !matches!(name, Some(b"cp" | b"mv" | b"ln" | b"install")) {
+        return;
+    }
+    let mut files: Vec<&Word> = reading
+        .operands
+        .iter()
+        .filter_map(|at| sub.argv.get(*at))
+        .collect();
+    let option = reading
+        .seen
+        .iter()
+        .find(|seen| seen.kind() == Some(ValueKind::Write))
+        .and_then(|seen| seen.value.as_ref());
+    let folder = match option {
+        Some(folder) => folder.as_static(),
+        // `ln FILE` makes a link here.
+        None if files.len() < 2 => Some(b".".as_slice()),
+        None => files.pop().and_then(Word::as_static),
+    };
+    let Some(folder) = folder else { return };
+    for source in files {
+        let Some(name) = source.as_static().and_then(base) else {
+            continue;
+        };
+        let path = Word::text(source.span, [folder, b"/", name].concat());
+        accesses.extend(file(sub, path, Source::Operand, facts).map(Access::Write));
+    }
+}
+
+/// The last part of a path.
+fn base(path: &[u8]) -> Option<&[u8]> {
+    path.rsplit(|byte| *byte == b'/')
+        .find(|part| !part.is_empty())
 }
 
 /// A variable that a built-in sets: one that is exported, or one the shell obeys.

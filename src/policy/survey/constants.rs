@@ -106,42 +106,51 @@ impl Constants<'_> {
     }
 }
 
-const fn is_plain(byte: &u8) -> bool {
+pub(super) const fn is_plain(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-' | b'+' | b',' | b'@')
 }
 
 /// Whether some command of the line could give the variable another value.
 fn may_change(script: &Script, name: &[u8]) -> bool {
-    script.subcommands.iter().any(|sub| {
-        let assigned = sub
-            .assignments
-            .iter()
-            .any(|assignment| assignment.name == name);
-        let naming = sub.argv.first().is_some_and(|program| {
-            program
-                .as_static()
-                .map_or_else(|| !is_path(program), names_variables)
-        });
-        let named = naming
-            && sub.argv.iter().any(|word| {
-                let known = word.static_prefix();
-                let rest = known.strip_prefix(name);
-                let plain = rest.is_some_and(|rest| {
-                    rest.first()
-                        .is_none_or(|byte| matches!(byte, b'=' | b'+' | b'['))
-                });
-                plain || word.as_static().is_none()
+    script
+        .subcommands
+        .iter()
+        .any(|sub| assigns(sub, name) || may_name(sub, name))
+        || (name == b"PWD"
+            && script
+                .subcommands
+                .iter()
+                .any(|sub| sub.folder == Folder::Unknown))
+}
+
+/// Whether the sub-command assigns the variable openly.
+pub(super) fn assigns(sub: &SubCommand, name: &[u8]) -> bool {
+    sub.assignments
+        .iter()
+        .any(|assignment| assignment.name == name)
+}
+
+/// Whether it may be a built-in that gets the variable's name as an argument.
+pub(super) fn may_name(sub: &SubCommand, name: &[u8]) -> bool {
+    let naming = sub.argv.first().is_some_and(|program| {
+        program
+            .as_static()
+            .map_or_else(|| !is_path(program), names_variables)
+    });
+    naming
+        && sub.argv.iter().any(|word| {
+            let known = word.static_prefix();
+            let rest = known.strip_prefix(name);
+            let plain = rest.is_some_and(|rest| {
+                rest.first()
+                    .is_none_or(|byte| matches!(byte, b'=' | b'+' | b'['))
             });
-        assigned || named
-    }) || (name == b"PWD"
-        && script
-            .subcommands
-            .iter()
-            .any(|sub| sub.folder == Folder::Unknown))
+            plain || word.as_static().is_none()
+        })
 }
 
 /// Built-ins that give values to variables named in their arguments, or run text that does.
-fn names_variables(program: &[u8]) -> bool {
+pub(super) fn names_variables(program: &[u8]) -> bool {
     matches!(
         program,
         b"read"

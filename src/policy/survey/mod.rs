@@ -2,6 +2,7 @@
 
 mod accesses;
 mod constants;
+mod loops;
 mod unfold;
 
 use crate::model::access::{Facts, Survey};
@@ -14,6 +15,7 @@ use super::Parse;
 /// texts that shells are handed.
 pub fn survey(mut script: Script, facts: &Facts, parse: Parse) -> Survey {
     constants::fill(&mut script, facts);
+    loops::fill(&mut script);
     unfold::unfold(&mut script, facts, parse);
     let exported = accesses::exports_everything(&script);
     let accesses = script

@@ -9,13 +9,18 @@ use crate::policy::knowledge::{Inner, carried};
 const DEPTH: usize = 24;
 /// Sub-commands of one line, carried ones included.
 const COUNT: usize = 4096;
+/// Words of all carried commands: a program whose every word is tried as one copies the rest each time.
+const WORDS: usize = 100_000;
 
 pub(super) fn unfold(script: &mut Script, facts: &Facts, parse: Parse) {
     let mut at = 0;
+    let mut words = 0_usize;
     while let Some(sub) = script.subcommands.get(at) {
         let carrier = sub.clone();
         let inner = carried(&carrier).inner;
-        if !inner.is_empty() && (depth(script, at) >= DEPTH || script.subcommands.len() > COUNT) {
+        words += inner.iter().map(Inner::words).sum::<usize>();
+        let many = script.subcommands.len() > COUNT || words > WORDS;
+        if !inner.is_empty() && (depth(script, at) >= DEPTH || many) {
             script.opaque.push(Opaque {
                 span: carrier.span,
                 reason: "commands nest too deep in other commands",
@@ -98,6 +103,7 @@ fn read(
                 if constants {
                     super::constants::fill(&mut inner, facts);
                 }
+                super::loops::fill(&mut inner);
                 if !kept.contains(&inner) {
                     kept.push(inner);
                 }
@@ -145,6 +151,7 @@ fn adopt(script: &mut Script, carrier: &SubCommand, at: usize, span: Span, inner
     script.functions.extend(inner.functions);
     script.loops.extend(inner.loops.into_iter().map(|mut each| {
         each.header += first;
+        each.end += first;
         each
     }));
 }
