@@ -83,6 +83,11 @@ const POSIX: &[&str] = &[
     "ulimit", "umask", "unalias", "unset", "wait",
 ];
 
+/// Whether bash runs `name` itself, without any file.
+pub fn is_bash_builtin(name: &[u8]) -> bool {
+    Shell::Bash.has(name)
+}
+
 /// Names under which a shell is called.
 const SHELLS: &[&str] = &[
     "sh", "bash", "rbash", "dash", "ash", "ksh", "mksh", "zsh", "yash", "posh", "busybox",

@@ -30,6 +30,7 @@ use crate::model::environment::Environment;
 use crate::model::executable::Executable;
 use crate::model::path::AbsolutePath;
 
+pub use builtins::is_bash_builtin;
 pub use change::Change;
 pub use pin::Pinned;
 

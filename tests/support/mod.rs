@@ -16,70 +16,8 @@ use tipstaff::model::judgement::{Judgement, Layer};
 use tipstaff::model::path::AbsolutePath;
 use tipstaff::model::script::{Dialect, SubCommand};
 use tipstaff::policy::{Policy, Source, judge, load, survey};
+use tipstaff::resolve::is_bash_builtin;
 use tipstaff::shell;
-
-const BUILTINS: &[&str] = &[
-    ".",
-    ":",
-    "[",
-    "alias",
-    "bg",
-    "bind",
-    "break",
-    "builtin",
-    "caller",
-    "cd",
-    "command",
-    "compgen",
-    "complete",
-    "continue",
-    "declare",
-    "dirs",
-    "disown",
-    "echo",
-    "enable",
-    "eval",
-    "exec",
-    "exit",
-    "export",
-    "false",
-    "fc",
-    "fg",
-    "getopts",
-    "hash",
-    "help",
-    "history",
-    "jobs",
-    "kill",
-    "let",
-    "local",
-    "logout",
-    "mapfile",
-    "popd",
-    "printf",
-    "pushd",
-    "pwd",
-    "read",
-    "readarray",
-    "readonly",
-    "return",
-    "set",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "test",
-    "times",
-    "trap",
-    "true",
-    "type",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unalias",
-    "unset",
-    "wait",
-];
 
 pub fn at(path: &str) -> AbsolutePath {
     AbsolutePath::new(path).unwrap()
@@ -165,7 +103,7 @@ impl Machine {
         {
             return Lookup::Function;
         }
-        if by_shell && BUILTINS.contains(&name.as_str()) {
+        if by_shell && is_bash_builtin(name.as_bytes()) {
             return Lookup::Builtin;
         }
         let path = if name.contains('/') {
