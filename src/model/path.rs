@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn within_goes_by_components() {
-        let root = AbsolutePath::new("/work").unwrap();
-        assert!(AbsolutePath::new("/work/x").unwrap().is_within(&root));
-        assert!(!AbsolutePath::new("/workshop").unwrap().is_within(&root));
+        let root = AbsolutePath::new("/srv/a").unwrap();
+        assert!(AbsolutePath::new("/srv/a/x").unwrap().is_within(&root));
+        assert!(!AbsolutePath::new("/srv/ab").unwrap().is_within(&root));
     }
 }
