@@ -29,6 +29,7 @@ use crate::model::environment::Environment;
 use crate::model::judgement::Layer;
 use crate::model::level::Level;
 use crate::model::path::AbsolutePath;
+use crate::model::profile::Identity;
 use crate::model::request::Request;
 use crate::plan::Plan;
 use crate::policy::{self, Source};
@@ -371,10 +372,10 @@ impl Supervisor {
     ///
     /// # Errors
     /// The first thing that is wrong, with file, line, column and help.
-    pub fn check_layers(&self) -> Result<Vec<String>, Error> {
+    pub fn check_layers(&self) -> Result<Vec<Source>, Error> {
         let workspace = self.policy_workspace()?;
         let (sources, _) = self.policy(&workspace)?;
-        Ok(sources.into_iter().map(|source| source.name).collect())
+        Ok(sources)
     }
 
     /// Trusts the project policy of the present folder as it stands; gives its file.
@@ -416,7 +417,13 @@ impl Supervisor {
             settings.user.as_deref(),
             settings.forbid_root,
         )?;
-        Ok(record::identity(&who))
+        let words = record::identity(&who);
+        Ok(match who {
+            Identity::RootWithoutCapabilities => format!(
+                "{words}: it still owns root's files; better name a user with `--user` or `[sandbox] user`"
+            ),
+            Identity::User { .. } | Identity::Unchanged => words,
+        })
     }
 
     /// Where decisions are recorded, after opening it for writing: for `doctor`.
