@@ -81,6 +81,18 @@ pub enum LayerError {
         /// Its permission bits.
         mode: u32,
     },
+    /// Others can write the folder, and so put another file in its place.
+    #[error(
+        "the folder `{folder}` of the policy `{path}` can be written by others (mode {mode:04o})"
+    )]
+    WritableFolder {
+        /// The file.
+        path: AbsolutePath,
+        /// Its folder.
+        folder: AbsolutePath,
+        /// The folder's permission bits.
+        mode: u32,
+    },
     /// It belongs to somebody who may not decide.
     #[error("the policy `{path}` belongs to uid {owner}, not to {wanted}")]
     ForeignOwner {
@@ -98,6 +110,12 @@ pub enum LayerError {
         path: String,
         /// Why.
         source: io::Error,
+    },
+    /// There is none to trust.
+    #[error("there is no project policy `{path}`")]
+    NoProject {
+        /// Where it would stand.
+        path: AbsolutePath,
     },
     /// It is no regular file.
     #[error("the policy `{path}` is not a regular file")]
@@ -140,10 +158,17 @@ impl LayerError {
                 format!("make `{path}` readable for the user who runs tipstaff, or remove it")
             }
             Self::Writable { path, .. } => format!("chmod go-w {path}"),
+            // Never a mode for the folder: /tmp is written by all, and has to be.
+            Self::WritableFolder { path, .. } => {
+                format!("move `{path}` to a folder that only you or root can write")
+            }
+            Self::NoProject { .. } => {
+                "go to the folder of the project, or write that file first".to_owned()
+            }
             Self::ForeignOwner { path, wanted, .. } => {
                 format!("give `{path}` to {wanted} with chown, after reading what it says")
             }
-            Self::Chosen { .. } => "name an existing file with `--policy FILE`".to_owned(),
+            Self::Chosen { .. } => "name a file that exists".to_owned(),
             Self::NotAFile { path } => format!("replace `{path}` by a file"),
             Self::TooLarge { path } => format!("split `{path}`, or remove what is no policy"),
             Self::NotText { path, .. } => format!("save `{path}` as UTF-8"),
@@ -202,9 +227,9 @@ pub fn gather(places: &Places, chosen: Option<&Path>) -> Result<Vec<Source>, Lay
     let mut sources = managed(places)?;
     if let Some(chosen) = chosen {
         let path = here(chosen)?;
-        let text = read(&path, Owner::RootOrUser)?.ok_or_else(|| LayerError::Unreadable {
-            path: path.clone(),
-            source: io::ErrorKind::NotFound.into(),
+        let text = read(&path, Owner::RootOrUser)?.ok_or_else(|| LayerError::Chosen {
+            path: path.to_string(),
+            source: nix::errno::Errno::ENOENT.into(),
         })?;
         sources.push(source(Layer::Flag, &path, text, true));
         return Ok(sources);
@@ -313,7 +338,15 @@ fn read(path: &AbsolutePath, owner: Owner) -> Result<Option<String>, LayerError>
     if let Some(folder) = path.parent() {
         // Whoever can write the folder can put another file in its place.
         let above = std::fs::metadata(&folder).map_err(unreadable)?;
-        check(&folder, &above, owner)?;
+        let checked = check(&folder, &above, owner);
+        if let Err(LayerError::Writable { path: folder, mode }) = checked {
+            return Err(LayerError::WritableFolder {
+                path: path.clone(),
+                folder,
+                mode,
+            });
+        }
+        checked?;
     }
     let bytes = limited(&file, path)?;
     String::from_utf8(bytes)
@@ -386,10 +419,7 @@ pub fn is_trusted(places: &Places) -> Result<bool, LayerError> {
 /// There is no such policy, or the store cannot be written.
 pub fn trust(places: &Places) -> Result<Digest, LayerError> {
     let path = &places.project_file;
-    let text = read_project(places)?.ok_or_else(|| LayerError::Unreadable {
-        path: path.clone(),
-        source: io::ErrorKind::NotFound.into(),
-    })?;
+    let text = read_project(places)?.ok_or_else(|| LayerError::NoProject { path: path.clone() })?;
     let digest = digest(text.as_bytes());
     let store = places
         .trust_store
@@ -528,7 +558,7 @@ mod tests {
         );
         let missing = scratch.0.join("user/missing.toml");
         let error = gather(&places, Some(missing.as_path())).unwrap_err();
-        assert!(matches!(error, LayerError::Unreadable { path, .. } if path == missing));
+        assert!(matches!(error, LayerError::Chosen { path, .. } if path == missing.to_string()));
     }
 
     #[test]
@@ -569,17 +599,44 @@ mod tests {
         let scratch = Scratch::new("writable");
         let file = scratch.write("user/policy.toml", b"");
         let places = without_managed(&scratch);
-        for (path, mode) in [(file.clone(), 0o666), (scratch.0.join("user"), 0o777)] {
-            chmod(&path, mode);
+        let folder = scratch.0.join("user");
+        for (path, mode, message, help) in [
+            (
+                &file,
+                0o666,
+                format!("the policy `{file}` can be written by others (mode 0666)"),
+                format!("chmod go-w {file}"),
+            ),
+            (
+                &folder,
+                0o777,
+                format!(
+                    "the folder `{folder}` of the policy `{file}` can be written by others (mode 0777)"
+                ),
+                format!("move `{file}` to a folder that only you or root can write"),
+            ),
+        ] {
+            chmod(path, mode);
             let error = gather(&places, None).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                format!("the policy `{path}` can be written by others (mode {mode:04o})")
-            );
-            assert_eq!(error.help(), format!("chmod go-w {path}"));
-            chmod(&path, 0o755);
+            assert_eq!(error.to_string(), message);
+            assert_eq!(error.help(), help);
+            chmod(path, 0o755);
             assert!(gather(&places, None).is_ok());
         }
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_as_such() {
+        let scratch = Scratch::new("missing");
+        let places = without_managed(&scratch);
+        let error = trust(&places).unwrap_err();
+        assert!(matches!(error, LayerError::NoProject { .. }), "{error}");
+        let nowhere = scratch.0.join("nowhere.toml");
+        let error = gather(&places, Some(nowhere.as_path())).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("cannot find the policy `{nowhere}`")
+        );
     }
 
     #[test]

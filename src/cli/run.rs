@@ -132,7 +132,11 @@ fn descriptor(number: i32) -> Result<File, String> {
     File::options()
         .append(true)
         .open(path)
-        .map_err(|error| format!("--status-fd {number} cannot be written: {error}"))
+        .map_err(|error| {
+            format!(
+                "--status-fd {number} cannot be written: {error}; open it for the call, as in `tipstaff run --status-fd {number} … {number}>FILE`"
+            )
+        })
 }
 
 fn fail(message: &str) -> u8 {
