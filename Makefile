@@ -26,7 +26,10 @@ build: ## Build the release binary
 .PHONY: run
 run: ## Judge, confine, ask about and run LINE='…' in this folder
 	@test -n "$$RUN_LINE" || { echo "usage: make run LINE='git status && rm -rf build'" >&2; exit 2; }
-	@$(CARGO) build --release --locked --quiet
+	@if [ ! -e $(TARGET_DIR)/release/tipstaff ]; then \
+		echo 'building tipstaff: the first time takes a minute or two' >&2; \
+	fi; \
+	$(CARGO) build --release --locked --quiet
 	@bin="$${XDG_CACHE_HOME:-$$HOME/.cache}/tipstaff/bin"; \
 	mkdir -p "$$bin"; \
 	install -m 755 $(TARGET_DIR)/release/tipstaff "$$bin/tipstaff.new"; \
@@ -110,7 +113,9 @@ deps: # Install what the tests need, when something is missing
 BIN = $(DESTDIR)$(PREFIX)/bin
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1
 DOC = $(DESTDIR)$(PREFIX)/share/doc/tipstaff
-PAGES = $(wildcard LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md docs/*.md)
+# Folders are kept, so that the links between the pages hold.
+PAGES = $(wildcard LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md docs/*.md integration/README.md \
+	policies/*.md policies/*.toml)
 MANUAL = $(wildcard docs/tipstaff.1)
 
 $(TARGET_DIR)/release/tipstaff: build
@@ -119,7 +124,7 @@ $(TARGET_DIR)/release/tipstaff: build
 install: $(BINARY) ## Install under DESTDIR and PREFIX (/usr/local)
 	install -d $(BIN) $(DOC)
 	install -m 755 $(BINARY) $(BIN)/tipstaff
-	install -m 644 $(PAGES) $(DOC)
+	for page in $(PAGES); do install -D -m 644 "$$page" "$(DOC)/$$page"; done
 	$(if $(MANUAL),install -d $(MAN) && install -m 644 $(MANUAL) $(MAN))
 
 # Folders that became empty go too, but never one above DESTDIR, and without DESTDIR only our own.

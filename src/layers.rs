@@ -81,6 +81,18 @@ pub enum LayerError {
         /// Its permission bits.
         mode: u32,
     },
+    /// Others can write the folder, and so put another file in its place.
+    #[error(
+        "the folder `{folder}` of the policy `{path}` can be written by others (mode {mode:04o})"
+    )]
+    WritableFolder {
+        /// The file.
+        path: AbsolutePath,
+        /// Its folder.
+        folder: AbsolutePath,
+        /// The folder's permission bits.
+        mode: u32,
+    },
     /// It belongs to somebody who may not decide.
     #[error("the policy `{path}` belongs to uid {owner}, not to {wanted}")]
     ForeignOwner {
@@ -98,6 +110,12 @@ pub enum LayerError {
         path: String,
         /// Why.
         source: io::Error,
+    },
+    /// There is none to trust.
+    #[error("there is no project policy `{path}`")]
+    NoProject {
+        /// Where it would stand.
+        path: AbsolutePath,
     },
     /// It is no regular file.
     #[error("the policy `{path}` is not a regular file")]
@@ -140,10 +158,17 @@ impl LayerError {
                 format!("make `{path}` readable for the user who runs tipstaff, or remove it")
             }
             Self::Writable { path, .. } => format!("chmod go-w {path}"),
+            // Never a mode for the folder: /tmp is written by all, and has to be.
+            Self::WritableFolder { path, .. } => {
+                format!("move `{path}` to a folder that only you or root can write")
+            }
+            Self::NoProject { .. } => {
+                "go to the folder of the project, or write that file first".to_owned()
+            }
             Self::ForeignOwner { path, wanted, .. } => {
                 format!("give `{path}` to {wanted} with chown, after reading what it says")
             }
-            Self::Chosen { .. } => "name an existing file with `--policy FILE`".to_owned(),
+            Self::Chosen { .. } => "name a file that exists".to_owned(),
             Self::NotAFile { path } => format!("replace `{path}` by a file"),
             Self::TooLarge { path } => format!("split `{path}`, or remove what is no policy"),
             Self::NotText { path, .. } => format!("save `{path}` as UTF-8"),
@@ -202,9 +227,9 @@ pub fn gather(places: &Places, chosen: Option<&Path>) -> Result<Vec<Source>, Lay
     let mut sources = managed(places)?;
     if let Some(chosen) = chosen {
         let path = here(chosen)?;
-        let text = read(&path, Owner::RootOrUser)?.ok_or_else(|| LayerError::Unreadable {
-            path: path.clone(),
-            source: io::ErrorKind::NotFound.into(),
+        let text = read(&path, Owner::RootOrUser)?.ok_or_else(|| LayerError::Chosen {
+            path: path.to_string(),
+            source: nix::errno::Errno::ENOENT.into(),
         })?;
         sources.push(source(Layer::Flag, &path, text, true));
         return Ok(sources);
@@ -313,7 +338,15 @@ fn read(path: &AbsolutePath, owner: Owner) -> Result<Option<String>, LayerError>
     if let Some(folder) = path.parent() {
         // Whoever can write the folder can put another file in its place.
         let above = std::fs::metadata(&folder).map_err(unreadable)?;
-        check(&folder, &above, owner)?;
+        let checked = check(&folder, &above, owner);
+        if let Err(LayerError::Writable { path: folder, mode }) = checked {
+            return Err(LayerError::WritableFolder {
+                path: path.clone(),
+                folder,
+                mode,
+            });
+        }
+        checked?;
     }
     let bytes = limited(&file, path)?;
     String::from_utf8(bytes)
@@ -386,10 +419,7 @@ pub fn is_trusted(places: &Places) -> Result<bool, LayerError> {
 /// There is no such policy, or the store cannot be written.
 pub fn trust(places: &Places) -> Result<Digest, LayerError> {
     let path = &places.project_file;
-    let text = read_project(places)?.ok_or_else(|| LayerError::Unreadable {
-        path: path.clone(),
-        source: io::ErrorKind::NotFound.into(),
-    })?;
+    let text = read_project(places)?.ok_or_else(|| LayerError::NoProject { path: path.clone() })?;
     let digest = digest(text.as_bytes());
     let store = places
         .trust_store

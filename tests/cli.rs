@@ -394,3 +394,58 @@ fn control_characters_of_a_line_never_reach_the_terminal() {
     assert!(!bytes.contains(&0x1b));
     assert!(!String::from_utf8(bytes).unwrap().contains('\u{202e}'));
 }
+
+/// What a person does wrong first, and the words that help.
+#[test]
+fn first_mistakes_are_answered_with_what_to_do() {
+    let scratch = Scratch::new("first");
+    for (arguments, code, help) in [
+        (
+            &["run", "ls -la"][..],
+            125,
+            "tipstaff run [OPTIONS] -c <LINE>",
+        ),
+        (&["run"], 125, "tipstaff run [OPTIONS] -- <ARGV>..."),
+        (&["check", "ls"], 2, "tipstaff check [OPTIONS] --jsonl"),
+        (&["run", "--status-fd", "99", "-c", "ls"], 125, "99>FILE"),
+        (
+            &["check", "--policy", "nowhere.toml", "-c", "ls"],
+            2,
+            "name a file that exists",
+        ),
+        (&["policy", "trust"], 2, "go to the folder of the project"),
+        (&["run", "--mode", "dontask", "-c", "ls"], 125, "dont-ask"),
+    ] {
+        let output = scratch.run(arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(help), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn an_untrusted_project_policy_is_told_as_such() {
+    let scratch = Scratch::new("untrusted");
+    let folder = scratch.root.join("ws/.tipstaff");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "version = 1\n[permissions]\nallow = [\"touch\"]\n";
+    std::fs::write(folder.join("policy.toml"), text).unwrap();
+    let told = |arguments: &[&str]| {
+        let output = scratch.run(arguments);
+        String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output)
+    };
+    assert!(told(&["policy", "check"]).contains("not trusted"));
+    assert!(told(&["check", "-c", "touch x"]).starts_with("ask"));
+    assert!(told(&["policy", "trust"]).contains("trusted as it stands"));
+    assert!(!told(&["policy", "check"]).contains("not trusted"));
+    assert!(told(&["check", "-c", "touch x"]).starts_with("allow"));
+}
+
+#[test]
+fn a_line_that_cannot_be_understood_says_where() {
+    let scratch = Scratch::new("opaque");
+    let output = scratch.run(&["check", "-c", "echo 'x"]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("unclosed single quote"), "{said}");
+}

@@ -67,7 +67,11 @@ fn installing_and_removing_leaves_an_empty_root_empty() {
         for wanted in [
             "bin/tipstaff",
             "share/doc/tipstaff/LICENSE-MIT",
-            "share/doc/tipstaff/SECURITY.md",
+            "share/doc/tipstaff/docs/SECURITY.md",
+            "share/doc/tipstaff/integration/README.md",
+            "share/doc/tipstaff/policies/README.md",
+            "share/doc/tipstaff/policies/example.toml",
+            "share/man/man1/tipstaff.1",
         ] {
             assert!(
                 there.iter().any(|file| file == wanted),

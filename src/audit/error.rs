@@ -98,7 +98,7 @@ impl AuditError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Folder { .. } => {
-                "make the state folder writable for you, or name another one with XDG_STATE_HOME"
+                "make the state folder writable for you, or name another one with XDG_STATE_HOME; the first run makes it"
             }
             Self::Refused { .. } => {
                 "the state folder and its files must be yours, no links, and not writable by others"

@@ -62,6 +62,9 @@ impl fmt::Display for Verified {
         {
             return write!(f, "broken at record {sequence}, line {line}: {fault}");
         }
+        if sequence == 0 && self.torn.is_none() {
+            return write!(f, "nothing is recorded yet");
+        }
         write!(
             f,
             "{sequence} records, consistent only: no anchored head; the last is {hash}"

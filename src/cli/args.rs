@@ -11,34 +11,78 @@ use crate::model::profile::{Network, ProfileName};
 
 /// Runs shell commands for programs that are not trusted to run them alone.
 #[derive(Debug, Parser)]
-#[command(name = "tipstaff", version, max_term_width = 100, after_help = EXITS)]
+#[command(name = "tipstaff", version, max_term_width = 100, after_help = AFTER)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
 }
 
-const EXITS: &str = "\
-Exit status of run and sh: the command's own; 124 the command's time ran out; 125 supervisor or
-sandbox failure; 126 denied; 127 program not found; 130 cancelled; 128+n killed by signal n.
---status-fd removes the doubt. Exit status of check: 0 allow, 1 deny, 3 ask, 2 usage or broken policy.";
+/// What `--help` says below the verbs.
+const AFTER: &str = "\
+`tipstaff VERB --help` says more, with the exit statuses of the verb.
+
+Files:
+  ~/.config/tipstaff/policy.toml  the user's policy (XDG_CONFIG_HOME)
+  .tipstaff/policy.toml           the project's policy, in the workspace
+  /etc/tipstaff/policy.d/*.toml   the managed policies
+  ~/.local/state/tipstaff/        the record, and which projects are trusted (XDG_STATE_HOME)";
+
+const RUNS: &str = "\
+Exit status: the command's own, or
+  124  its time ran out; everything it had started was killed
+  125  wrong usage, or the policy, supervisor or sandbox failed; nothing ran
+  126  denied, or nobody answered; nothing ran
+  127  the program does not exist
+  130  cancelled
+  128+n  killed by signal n
+`run --status-fd N` and `run --json` tell which of them it was.";
+
+const JUDGES: &str = "\
+Exit status: 0 allow, 1 deny, 3 ask, 2 wrong usage or broken policy. With --jsonl: 0 when every line
+was answered.";
+
+const TELLS: &str = "Exit status: 0, or 2 on wrong usage or a broken policy.";
+
+const RECORDS: &str =
+    "Exit status: 0, or 1 when the record is damaged or cannot be read, 2 on wrong usage.";
+
+const LOOKS: &str = "Exit status: 0 when commands can run here, 125 when not, 2 on wrong usage.";
+
+const RUN_USAGE: &str = "\
+tipstaff run [OPTIONS] -c <LINE>
+       tipstaff run [OPTIONS] -- <ARGV>...";
+const CHECK_USAGE: &str = "\
+tipstaff check [OPTIONS] -c <LINE>
+       tipstaff check [OPTIONS] -- <ARGV>...
+       tipstaff check [OPTIONS] --jsonl";
+const EXPLAIN_USAGE: &str = "\
+tipstaff explain [OPTIONS] -c <LINE>
+       tipstaff explain [OPTIONS] -- <ARGV>...";
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Judge a line or an argv, confine it, ask where the policy says so, and run it
+    #[command(override_usage = RUN_USAGE, after_help = RUNS)]
     Run(Box<RunOptions>),
-    /// Drop-in for `bash -c LINE`, with every setting from policy and environment
+    /// Drop-in for `bash -c LINE`: no other option of bash, and every setting from the policy
+    #[command(after_help = RUNS)]
     Sh(ShOptions),
     /// Say what the policy says of a line; nothing is run
+    #[command(override_usage = CHECK_USAGE, after_help = JUDGES)]
     Check(CheckOptions),
     /// Show each sub-command of a line with its file, digest, verdict, rule, and what would change it
+    #[command(override_usage = EXPLAIN_USAGE, after_help = TELLS)]
     Explain(ExplainOptions),
     /// Check policies and trust project policies
+    #[command(after_help = TELLS)]
     Policy(PolicyOptions),
     /// Show and verify the record of decisions
+    #[command(after_help = RECORDS)]
     Audit(AuditOptions),
     /// Say what this host can enforce, by doing it in a throw-away child
+    #[command(after_help = LOOKS)]
     Doctor(DoctorOptions),
 }
 
@@ -65,25 +109,28 @@ pub struct Common {
     /// Policy that replaces the user and project layers; built-in and managed rules stay
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Sandbox profile: read-only, workspace
+    /// Sandbox profile: read-only, workspace; the narrower of this and the policy's
     #[arg(long, value_name = "NAME")]
     pub profile: Option<ProfileName>,
-    /// Network of the command: off, loopback, full
+    /// Network of the command: off, loopback, full; the narrower of this and the policy's;
+    /// off when neither says
     #[arg(long, value_name = "SETTING")]
     pub network: Option<Network>,
-    /// How much is asked: default, dont-ask, plan, bypass, …
+    /// What happens to what no rule decides: default (ask), dont-ask, plan, accept-edits, review, audit,
+    /// autopilot, bypass; never wider than the policy's mode
     #[arg(long, value_name = "MODE")]
     pub mode: Option<Mode>,
     /// Root of the workspace; else the version-control root above the folder, else the folder
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// Folder to run in
+    /// Folder to run in; else the present one
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
-    /// User to run as, when started as root
+    /// User to run as, when started as root; else the user of sudo, else the policy's, else root without
+    /// capabilities
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
-    /// Print the result as JSON
+    /// Give the result as one line of JSON: on standard output, of `run` on standard error
     #[arg(long)]
     pub json: bool,
 }
@@ -117,10 +164,12 @@ pub struct RunOptions {
     /// Shared options.
     #[command(flatten)]
     pub common: Common,
-    /// Kill the command and everything it started after this long, e.g. 90s, 5m, 500ms
+    /// Kill the command and everything it started after this long: 90s, 5m, 2h, 500ms; plain numbers are
+    /// seconds
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// Command that answers questions: JSON question on its input, JSON answer on its output
+    /// Command, by its absolute path, that answers questions: JSON question on its input, JSON answer on
+    /// its output
     #[arg(long, value_name = "COMMAND")]
     pub approver: Option<String>,
     /// Descriptor that gets one line of JSON saying how the run ended
@@ -140,7 +189,7 @@ pub struct RunOptions {
 /// `tipstaff sh`
 #[derive(Debug, Args)]
 pub struct ShOptions {
-    /// The line
+    /// A shell line
     #[arg(short = 'c', value_name = "LINE", allow_hyphen_values = true)]
     pub line: OsString,
 }

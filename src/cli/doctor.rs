@@ -3,10 +3,12 @@
 use serde::Serialize;
 
 use crate::model::level::Level;
+use crate::model::text::Escaped;
 use crate::sandbox::{self, Probe};
 use crate::supervisor::Error;
 
 use super::args::{Common, DoctorOptions};
+use super::policy::trust;
 use super::{FAILURE, output, setup};
 
 /// `tipstaff.doctor/1`
@@ -58,11 +60,15 @@ pub fn doctor(options: DoctorOptions) -> u8 {
         bypass: NO_BYPASS,
         identity: of(&|supervisor| supervisor.identity_here()),
         policy: of(&|supervisor| {
-            let names = supervisor.check_layers()?;
-            Ok(if names.is_empty() {
+            let layers: Vec<String> = supervisor
+                .check_layers()?
+                .iter()
+                .map(|source| format!("{}{}", Escaped::from(source.name.as_str()), trust(source)))
+                .collect();
+            Ok(if layers.is_empty() {
                 "built-in rules only".to_owned()
             } else {
-                names.join(", ")
+                layers.join(", ")
             })
         }),
         record: of(&|supervisor| supervisor.record_here()),

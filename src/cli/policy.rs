@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::text::Escaped;
+use crate::policy::Source;
 
 use super::args::{Common, PolicyOptions, PolicyVerb};
 use super::{USAGE, output, setup};
@@ -15,9 +16,18 @@ pub fn policy(options: PolicyOptions) -> u8 {
                 .build()
                 .and_then(|s| s.check_layers());
             match checked {
-                Ok(names) => {
-                    for name in names {
-                        output::print(&format!("{}: ok\n", Escaped::from(name.as_str())));
+                Ok(sources) => {
+                    if sources.is_empty() {
+                        output::print(
+                            "no policy file is in force here: the built-in rules alone\n",
+                        );
+                    }
+                    for source in sources {
+                        output::print(&format!(
+                            "{}: ok{}\n",
+                            Escaped::from(source.name.as_str()),
+                            trust(&source)
+                        ));
                     }
                     0
                 }
@@ -43,6 +53,15 @@ pub fn policy(options: PolicyOptions) -> u8 {
                 }
             }
         }
+    }
+}
+
+/// What a person who wrote an allow rule into a project has to know.
+pub(super) const fn trust(source: &Source) -> &'static str {
+    if source.trusted {
+        ""
+    } else {
+        " (not trusted: its allow rules do not count until `tipstaff policy trust`)"
     }
 }
 

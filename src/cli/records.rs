@@ -58,6 +58,9 @@ fn show(state: &AbsolutePath, last: usize, json: bool) -> Result<u8, AuditError>
             ..Filter::default()
         },
     )?;
+    if shown.is_empty() && !json {
+        output::say(&format!("nothing is recorded yet in {state}"));
+    }
     let mut code = 0;
     for entry in shown {
         match entry {

@@ -127,7 +127,11 @@ fn deliver(line: &str, json: bool, status: Option<File>) {
 /// that was handed over for reading alone is refused before anything runs.
 pub(super) fn descriptor(number: i32) -> Result<File, String> {
     let facts = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"))
-        .map_err(|error| format!("--status-fd {number} cannot be written: {error}"))?;
+        .map_err(|error| {
+            format!(
+                "--status-fd {number} cannot be written: {error}; open it for the call, as in `tipstaff run --status-fd {number} … {number}>FILE`"
+            )
+        })?;
     if !is_writable(&facts) {
         return Err(format!("--status-fd {number} is not open for writing"));
     }

@@ -88,7 +88,7 @@ fn a_chosen_file_stands_in_for_user_and_project() {
     );
     let missing = scratch.0.join("user/missing.toml");
     let error = gather(&places, Some(missing.as_path())).unwrap_err();
-    assert!(matches!(error, LayerError::Unreadable { path, .. } if path == missing));
+    assert!(matches!(error, LayerError::Chosen { path, .. } if path == missing.to_string()));
 }
 
 #[test]
@@ -129,17 +129,44 @@ fn a_policy_others_can_write_is_refused_with_the_remedy() {
     let scratch = Scratch::new("writable");
     let file = scratch.write("user/policy.toml", b"");
     let places = without_managed(&scratch);
-    for (path, mode) in [(file.clone(), 0o666), (scratch.0.join("user"), 0o777)] {
-        chmod(&path, mode);
+    let folder = scratch.0.join("user");
+    for (path, mode, message, help) in [
+        (
+            &file,
+            0o666,
+            format!("the policy `{file}` can be written by others (mode 0666)"),
+            format!("chmod go-w {file}"),
+        ),
+        (
+            &folder,
+            0o777,
+            format!(
+                "the folder `{folder}` of the policy `{file}` can be written by others (mode 0777)"
+            ),
+            format!("move `{file}` to a folder that only you or root can write"),
+        ),
+    ] {
+        chmod(path, mode);
         let error = gather(&places, None).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!("the policy `{path}` can be written by others (mode {mode:04o})")
-        );
-        assert_eq!(error.help(), format!("chmod go-w {path}"));
-        chmod(&path, 0o755);
+        assert_eq!(error.to_string(), message);
+        assert_eq!(error.help(), help);
+        chmod(path, 0o755);
         assert!(gather(&places, None).is_ok());
     }
+}
+
+#[test]
+fn what_is_not_there_is_told_as_such() {
+    let scratch = Scratch::new("missing");
+    let places = without_managed(&scratch);
+    let error = trust(&places).unwrap_err();
+    assert!(matches!(error, LayerError::NoProject { .. }), "{error}");
+    let nowhere = scratch.0.join("nowhere.toml");
+    let error = gather(&places, Some(nowhere.as_path())).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("cannot find the policy `{nowhere}`")
+    );
 }
 
 #[test]

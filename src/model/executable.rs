@@ -33,7 +33,7 @@ pub enum Format {
     Text,
 }
 
-/// Whether an allow rule may cover the file (DESIGN §3, trusted file).
+/// Whether an allow rule may cover the file (trusted file).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Nobody but root and the user can change it or any folder above it, and it lies outside every

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The enforcement level of a sandbox (DESIGN §3), established by doing the real steps, never inferred
+/// The enforcement level of a sandbox, established by doing the real steps, never inferred
 /// from version numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {

@@ -1,6 +1,6 @@
 //! The nouns of tipstaff: checked types that every stage shares. Nothing here does I/O.
 //!
-//! The pipeline (DESIGN: the order is the product) hands these values on:
+//! The pipeline (the order is the product) hands these values on:
 //!
 //! ```text
 //! line -shell-> Script -survey-> Survey -resolve-> Pinned -policy-> Judgement -plan-> Plan

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The mode of a run (DESIGN §7). No mode ever takes the sandbox away.
+/// The mode of a run. No mode ever takes the sandbox away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Read-only sub-commands only, all else refused.

@@ -2,7 +2,7 @@
 
 use super::judgement::Reason;
 
-/// The end of one request. `exit_code` is the contract of DESIGN §10; `--status-fd` and `--json` say
+/// The end of one request. `exit_code` is the contract of README.md; `--status-fd` and `--json` say
 /// which of these it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -237,7 +237,7 @@ impl Loading {
             } else {
                 let help = match nearest(&id, built_in.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => "`tipstaff policy check` lists the ids of built-in rules".to_owned(),
+                    None => format!("the built-in rules are {}", built_in.join(", ")),
                 };
                 self.faults.push(fault.help(help));
             }

@@ -1,4 +1,4 @@
-//! Whether an allow rule may cover a file (DESIGN §3, trusted file).
+//! Whether an allow rule may cover a file (trusted file).
 
 use nix::sys::stat::SFlag;
 

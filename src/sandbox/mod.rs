@@ -7,6 +7,7 @@
 
 mod blueprint;
 mod canary;
+mod capabilities;
 mod error;
 pub mod filter;
 mod held;

@@ -13,8 +13,9 @@ use crate::model::profile::{Identity, Network, Profile, ProfileName};
 use crate::sys::arguments::Arguments;
 use crate::sys::child::Target;
 
-use super::blueprint::{Builder, Landlock, grants};
+use super::blueprint::{Builder, Landlock, SCOPES, grants};
 use super::canary::Canary;
+use super::capabilities;
 use super::error::SandboxError;
 use super::filter;
 use super::park::{self, Recipe};
@@ -44,7 +45,8 @@ pub struct Probe {
 
 /// Parks and proves throw-away children, one for each network setting that needs its own steps.
 pub fn probe() -> Probe {
-    let mut layers = vec![landlock()];
+    let root = nix::unistd::geteuid().is_root();
+    let mut layers = vec![landlock(), capabilities::layer(root)];
     let off = throw_away(Network::Off);
     layers.push(match &off {
         Ok(proof) => Layer {
@@ -88,9 +90,20 @@ fn landlock() -> Layer {
         Ok(landlock) => Layer {
             name: "Landlock",
             works: true,
-            seen: format!("ABI {}", landlock.abi),
+            seen: landlock_seen(landlock.abi),
         },
         Err(error) => broken("Landlock", &error),
+    }
+}
+
+/// The ABI, and what one without scopes leaves open. landlock(7)
+fn landlock_seen(abi: i32) -> String {
+    if abi >= SCOPES {
+        format!("ABI {abi}")
+    } else {
+        format!(
+            "ABI {abi}: signals to processes of the same user are not refused, nor abstract unix sockets where sockets are allowed; Linux 6.12 (ABI {SCOPES}) refuses both"
+        )
     }
 }
 
@@ -159,7 +172,7 @@ fn opened(path: &str, flags: OFlag) -> Result<OwnedFd, SandboxError> {
 
 #[cfg(test)]
 mod tests {
-    use super::probe;
+    use super::{landlock_seen, probe};
     use crate::model::level::Level;
 
     #[test]
@@ -169,5 +182,17 @@ mod tests {
         assert_eq!(probe.level == Level::L0, probe.proof.is_none());
         assert!(probe.level < Level::L2, "there is no gate yet");
         assert!(probe.layers.iter().all(|layer| !layer.seen.is_empty()));
+        assert!(
+            probe
+                .layers
+                .iter()
+                .any(|layer| layer.name == "capabilities")
+        );
+    }
+
+    #[test]
+    fn an_abi_without_scopes_says_what_stays_open() {
+        assert_eq!(landlock_seen(7), "ABI 7");
+        assert!(landlock_seen(5).contains("signals"));
     }
 }

@@ -148,6 +148,12 @@ impl Answer {
     /// One line for people: the verdict, why, and each sub-command that is not allowed.
     pub fn summary(&self) -> String {
         let mut text = format!("{} ({})", self.judgement.verdict, self.judgement.reason);
+        for opaque in &self.survey.script.opaque {
+            text.push_str(&format!(
+                "\n  opaque at byte {}: {}",
+                opaque.span.start, opaque.reason
+            ));
+        }
         for (sub, _, judged) in self
             .rows()
             .filter(|(_, _, judged)| judged.verdict != Verdict::Allow)

@@ -1,6 +1,6 @@
 //! A judged line: what `run`, `check` and `explain` share, by the very same code.
 
-use crate::approval::Denial;
+use crate::approval::{Denial, why};
 use crate::model::access::Survey;
 use crate::model::executable::{Lookup, LookupError};
 use crate::model::judgement::{Judgement, Reason, RuleRef};
@@ -187,10 +187,35 @@ impl Call {
                     | LookupError::NotExecutable(_)
                     | LookupError::Interpreter { .. } => Outcome::Denied(Reason::ProgramUnusable),
                 },
-                format!("not run: {error}"),
+                format!("not run: {error}\n{LOOK}"),
             )),
             _ => None,
         }
+    }
+
+    /// What has to be asked about and why, one line each: for whoever is told that nobody was asked.
+    pub fn open_questions(&self) -> Vec<String> {
+        let script = &self.survey.script;
+        let opaque = script.opaque.iter().map(|opaque| {
+            format!(
+                "to be asked: the line cannot be understood: {}, at byte {}",
+                opaque.reason, opaque.span.start
+            )
+        });
+        let parts = script
+            .subcommands
+            .iter()
+            .zip(&self.judgement.subcommands)
+            .filter(|(_, judged)| judged.verdict == Verdict::Ask)
+            .map(|(sub, judged)| {
+                format!(
+                    "to be asked: `{}`: {} ({})",
+                    in_short(sub),
+                    why(judged.reason),
+                    judged.reason
+                )
+            });
+        opaque.chain(parts).collect()
     }
 
     /// Stage 4: what will run.
@@ -250,6 +275,24 @@ impl Call {
         }
         changes
     }
+}
+
+/// What to do about a program that cannot be started.
+const LOOK: &str = "Correct the name or the file; `tipstaff explain` shows where a name leads.";
+
+/// An argv on one line; a word that only the shell knows is `…`.
+fn in_short(sub: &SubCommand) -> String {
+    let words: Vec<String> = sub
+        .argv
+        .iter()
+        .map(|word| {
+            word.as_static().map_or_else(
+                || "…".to_owned(),
+                |bytes| shell_words::quote(&String::from_utf8_lossy(bytes)).into_owned(),
+            )
+        })
+        .collect();
+    Escaped::from(words.join(" ").as_str()).to_string()
 }
 
 /// Which rule denies, where it stands and why.

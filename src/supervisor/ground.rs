@@ -117,7 +117,7 @@ impl Supervisor {
             },
         )
         .map_err(crate::sandbox::SandboxError::from)?;
-        // Trust looks at what any profile could write, not only at this one (DESIGN §3).
+        // Trust looks at what any profile could write, not only at this one.
         let mut roots = profile.write.clone();
         roots.push(workspace.root.clone());
         let facts = Facts {

@@ -1,4 +1,4 @@
-//! Who the command runs as (DESIGN §5).
+//! Who the command runs as.
 
 use nix::unistd::{Uid, User, geteuid, getgrouplist};
 
@@ -51,7 +51,7 @@ fn lookup(name: &str) -> Result<User, Error> {
         })?
         .ok_or_else(|| {
             Error::usage(format!(
-                "user `{}` does not exist on this host",
+                "user `{}` does not exist on this host; name another with `--user` or `[sandbox] user`",
                 Escaped::from(name)
             ))
         })

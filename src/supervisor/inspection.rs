@@ -3,6 +3,8 @@
 use crate::audit::Journal;
 use crate::layers;
 use crate::model::path::AbsolutePath;
+use crate::model::profile::Identity;
+use crate::policy::Source;
 use crate::resolve::workspace::{Forbidden, Workspace, current_folder};
 
 use super::error::Error;
@@ -14,10 +16,10 @@ impl Supervisor {
     ///
     /// # Errors
     /// The first thing that is wrong, with file, line, column and help.
-    pub fn check_layers(&self) -> Result<Vec<String>, Error> {
+    pub fn check_layers(&self) -> Result<Vec<Source>, Error> {
         let workspace = self.policy_workspace()?;
         let (sources, _) = self.policy(&workspace)?;
-        Ok(sources.into_iter().map(|source| source.name).collect())
+        Ok(sources)
     }
 
     /// Trusts the project policy of the present folder as it stands; gives its file.
@@ -56,7 +58,13 @@ impl Supervisor {
             settings.user.as_deref(),
             settings.forbid_root,
         )?;
-        Ok(record::identity(&who))
+        let words = record::identity(&who);
+        Ok(match who {
+            Identity::RootWithoutCapabilities => format!(
+                "{words}: it still owns root's files; better name a user with `--user` or `[sandbox] user`"
+            ),
+            Identity::User { .. } | Identity::Unchanged => words,
+        })
     }
 
     /// Where decisions are recorded, after opening it for writing: for `doctor`.

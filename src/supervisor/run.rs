@@ -71,7 +71,15 @@ impl Run<'_> {
         } else {
             Outcome::Denied(denial.reason())
         };
-        let report = self.report(call, id, outcome, denial.reason(), Some(denial.message()));
+        let mut message = denial.message();
+        // Nobody saw the question, so its caller learns what it would have been.
+        if denial.by().is_none() && denial.reason() != Reason::Cancelled {
+            for question in call.open_questions() {
+                message.push('\n');
+                message.push_str(&question);
+            }
+        }
+        let report = self.report(call, id, outcome, denial.reason(), Some(message));
         Ok(Attempt::Done(Box::new(Report {
             object: Some(object),
             proof: Some(proof.clone()),
