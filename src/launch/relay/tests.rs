@@ -251,11 +251,11 @@ fn in_a_pipeline_lines_are_passed_on_and_a_pager_keeps_its_keys() {
 
     // Echoed once, by the real terminal alone.
     command.write_all(b"said").ok();
-    let mut echoed = Vec::new();
+    let mut echoed: Vec<u8> = Vec::new();
     while echoed.len() < b"line\r\nq".len() {
         let mut buffer = [0; 64];
         let count = desk.person.read(&mut buffer).unwrap();
-        echoed.extend(&buffer[..count]);
+        echoed.extend_from_slice(&buffer[..count]);
     }
     assert_eq!(echoed, b"line\r\nq");
 }
