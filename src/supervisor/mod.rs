@@ -5,6 +5,7 @@ mod asking;
 mod builder;
 mod call;
 mod error;
+mod follow;
 mod ground;
 mod house;
 mod identity;
@@ -33,8 +34,10 @@ use crate::policy;
 use crate::sandbox::{self, Opened, Order, Parked, SandboxError, StdioFd, Temporary};
 use crate::sys::fail;
 
+use asking::Stop;
 use builder::Choice;
 use call::{Call, judge};
+use follow::{Before, Story};
 use house::House;
 use run::Run;
 
@@ -61,6 +64,8 @@ enum Attempt {
     Done(Box<Report>),
     /// What was judged is not what would start any more; it has to be asked about again.
     Changed(Vec<String>),
+    /// The policy in force is another one; the call has to be judged again.
+    PolicyChanged(Box<Before>),
 }
 
 impl Supervisor {
@@ -96,11 +101,12 @@ impl Supervisor {
     /// record of its end could not be written.
     pub fn run(&self, request: Request) -> Result<Report, Error> {
         let signals = Signals::take()?;
-        let mut changes = Vec::new();
+        let mut story = Story::default();
         loop {
-            match self.attempt(&request, &signals, &changes)? {
+            match self.attempt(&request, &signals, &story)? {
                 Attempt::Done(report) => return Ok(*report),
-                Attempt::Changed(now) => changes.extend(now),
+                Attempt::Changed(now) => story.changes.extend(now),
+                Attempt::PolicyChanged(before) => story.before = Some(*before),
             }
         }
     }
@@ -110,7 +116,7 @@ impl Supervisor {
         &self,
         request: &Request,
         signals: &Signals,
-        changes: &[String],
+        story: &Story,
     ) -> Result<Attempt, Error> {
         let mut temporary = None;
         let ground = self.ground(request, |identity| {
@@ -132,6 +138,9 @@ impl Supervisor {
         };
 
         let mut call = judge(&request.command, &ground)?;
+        if let Some(ended) = self.under_new_policy(&run, &call, story, signals)? {
+            return Ok(ended);
+        }
         if let Some((outcome, message)) = call.refused() {
             return run.refuse(&call, outcome, message);
         }
@@ -143,14 +152,21 @@ impl Supervisor {
         };
         let object = approval::identify(&plan, &call.survey, &call.pinned.resolved);
         let asked = Instant::now();
-        let approval = match self.approve(&run, &call, &plan, &parked, changes, signals)? {
+        let approval = match self.approve(&run, &call, &plan, &parked, story, signals)? {
             Ok(approval) => approval,
-            Err(denial) => return run.deny(&call, &parked, object, &denial, asked.elapsed()),
+            Err(Stop::Denied(denial)) => {
+                return run.deny(&call, &parked, object, &denial, asked.elapsed());
+            }
+            Err(Stop::PolicyChanged(changed)) => {
+                return Ok(Attempt::PolicyChanged(Box::new(Before::of(
+                    &ground, &call, changed,
+                ))));
+            }
         };
         let waited = asked.elapsed();
         let now = call.changes(&ground);
         fail::point("identities-again");
-        if !now.is_empty() && changes.len() < MOST_CHANGES {
+        if !now.is_empty() && story.changes.len() < MOST_CHANGES {
             return Ok(Attempt::Changed(now));
         }
         if let Some(what) = now.into_iter().next().or_else(|| ground.moved()) {
