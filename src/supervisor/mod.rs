@@ -10,6 +10,7 @@ mod ground;
 mod house;
 mod identity;
 mod inspection;
+mod policies;
 mod record;
 mod report;
 mod run;
@@ -20,6 +21,7 @@ use std::time::Instant;
 pub use answer::{Answer, AnswerJson};
 pub use builder::Builder;
 pub use error::{Error, ErrorJson};
+pub use policies::{Change, Preview, Target, TriedCommand, TriedLine};
 pub use report::{Report, ReportJson};
 
 use crate::approval::{self, Approver, Denial, Terminal};
@@ -38,6 +40,7 @@ use asking::Stop;
 use builder::Choice;
 use call::{Call, judge};
 use follow::{Before, Story};
+use ground::Ground;
 use house::House;
 use run::Run;
 
@@ -79,15 +82,31 @@ impl Supervisor {
     /// # Errors
     /// The request, the policy or the workspace is unusable.
     pub fn check(&self, request: Request) -> Result<Answer, Error> {
-        // No folder is made, but the profile has to name one as a run's would.
-        let ground = self.ground(&request, |_| Ok(temporary_base()?.join("tipstaff-check")))?;
+        Ok(self.checked(request, |_, _| ())?.0)
+    }
+
+    /// The same, with whatever else is made of the call.
+    fn checked<T>(
+        &self,
+        request: Request,
+        look: impl FnOnce(&Call, &Ground) -> T,
+    ) -> Result<(Answer, T), Error> {
+        let ground = self.looked_at(&request)?;
         let call = judge(&request.command, &ground)?;
-        Ok(Answer {
+        let looked = look(&call, &ground);
+        let answer = Answer {
             line: call.line,
             survey: call.survey,
             resolved: call.pinned.resolved,
             judgement: call.judgement,
-        })
+        };
+        Ok((answer, looked))
+    }
+
+    /// The ground of a request that is only looked at.
+    fn looked_at(&self, request: &Request) -> Result<Ground, Error> {
+        // No folder is made, but the profile has to name one as a run's would.
+        self.ground(request, |_| Ok(temporary_base()?.join("tipstaff-check")))
     }
 
     /// Runs a request: judged, confined, asked about where the policy says so, started as shown, and
