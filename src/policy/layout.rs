@@ -127,11 +127,6 @@ fn same_line(text: &str) -> Option<String> {
     line.starts_with('#').then(|| line.to_owned())
 }
 
-/// The comments of a stretch, without its blank lines.
-fn comments(text: &str) -> Vec<String> {
-    lines(text).into_iter().flatten().collect()
-}
-
 impl Out {
     /// `version` and `mode`, and before them what is said of the file as a whole: what a blank line
     /// parts from the first thing of the file.
@@ -371,6 +366,7 @@ impl Rows {
     fn of(list: &Array) -> Self {
         let mut rows: Vec<Row> = Vec::new();
         let mut on_lines = false;
+        let mut carried: Vec<Line> = Vec::new();
         let split = |text: &str| {
             let (line, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
             let rest = rest.strip_prefix('\n').unwrap_or(rest);
@@ -381,6 +377,8 @@ impl Rows {
             let suffix = raw(value.decor().suffix());
             on_lines |= prefix.contains('\n') || suffix.contains('\n');
             let (before, mut above) = split(&prefix);
+            // Behind the last element, when no comma follows it.
+            above.splice(0..0, std::mem::take(&mut carried));
             match (before, rows.last_mut()) {
                 (Some(comment), Some(row)) if row.behind.is_none() => row.behind = Some(comment),
                 (Some(comment), _) => above.insert(0, Some(comment)),
@@ -389,9 +387,8 @@ impl Rows {
             if rows.is_empty() {
                 above = trimmed(&above).to_vec();
             }
-            let mut said = comments(&suffix).into_iter();
-            let behind = said.next();
-            above.extend(said.map(Some));
+            let behind;
+            (behind, carried) = split(&suffix);
             rows.push(Row {
                 above,
                 text: bare(value),
@@ -401,6 +398,7 @@ impl Rows {
         let trailing = raw(Some(list.trailing()));
         on_lines |= trailing.contains('\n') && !rows.is_empty();
         let (before, mut tail) = split(&trailing);
+        tail.splice(0..0, carried);
         match (before, rows.last_mut()) {
             (Some(comment), Some(row)) if row.behind.is_none() => row.behind = Some(comment),
             (Some(comment), _) => tail.insert(0, Some(comment)),

@@ -21,7 +21,7 @@ use crate::policy::{self, Policy, Settings, Source};
 
 use super::builder::Choice;
 use super::call::Call;
-use super::error::Error;
+use super::error::{Error, chain};
 use super::ground::{self, Ground};
 use super::run::Run;
 use super::{Attempt, Supervisor};
@@ -196,8 +196,7 @@ impl Watch<'_> {
 
     fn read(&self) -> Result<Vec<Source>, String> {
         let root = &self.ground.workspace.root;
-        ground::sources(self.environment, self.choice, root)
-            .map_err(|error| Error::from(error).render())
+        ground::sources(self.environment, self.choice, root).map_err(|error| chain(&error))
     }
 
     fn says(&self, now: &Result<Vec<Source>, String>) -> Says {
