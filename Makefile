@@ -108,7 +108,7 @@ deps: # Install what the tests need, when something is missing
 BIN = $(DESTDIR)$(PREFIX)/bin
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1
 DOC = $(DESTDIR)$(PREFIX)/share/doc/tipstaff
-PAGES = $(wildcard LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md docs/*.md)
+PAGES = $(wildcard LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md docs/*.md docs/*.schema.json)
 MANUAL = $(wildcard docs/tipstaff.1)
 
 $(TARGET_DIR)/release/tipstaff: build

@@ -68,6 +68,7 @@ fn installing_and_removing_leaves_an_empty_root_empty() {
             "bin/tipstaff",
             "share/doc/tipstaff/LICENSE-MIT",
             "share/doc/tipstaff/SECURITY.md",
+            "share/doc/tipstaff/policy.schema.json",
         ] {
             assert!(
                 there.iter().any(|file| file == wanted),

@@ -99,7 +99,7 @@ impl Edit {
             .path
             .parent()
             .ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
-        let beside = above.join(&format!(".{name}.{}.new", std::process::id()));
+        let beside = above.join(format!(".{name}.{}.new", std::process::id()));
         let written = self
             .write(&beside, text)
             .and_then(|()| self.unchanged())
