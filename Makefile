@@ -114,7 +114,7 @@ BIN = $(DESTDIR)$(PREFIX)/bin
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1
 DOC = $(DESTDIR)$(PREFIX)/share/doc/tipstaff
 # Folders are kept, so that the links between the pages hold.
-PAGES = $(wildcard LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md docs/*.md integration/README.md \
+PAGES = $(wildcard LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md docs/*.md docs/*.schema.json integration/README.md \
 	policies/*.md policies/*.toml)
 MANUAL = $(wildcard docs/tipstaff.1)
 

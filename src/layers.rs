@@ -3,6 +3,8 @@
 //! A file counts only if nobody but root and the user can change it: the file, and for the managed
 //! layer its folder, are checked by descriptor before a byte is read.
 
+mod replace;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -16,6 +18,8 @@ use crate::model::environment::Environment;
 use crate::model::judgement::Layer;
 use crate::model::path::AbsolutePath;
 use crate::policy::Source;
+
+pub use replace::Edit;
 
 /// A larger policy is a mistake, and reading it would cost memory that others chose.
 const LARGEST: u64 = 1 << 20;
@@ -137,6 +141,14 @@ pub enum LayerError {
         /// Offset of the first wrong byte.
         at: usize,
     },
+    /// It cannot be changed.
+    #[error("cannot change the policy `{path}`")]
+    Unwritable {
+        /// The file.
+        path: AbsolutePath,
+        /// Why.
+        source: io::Error,
+    },
     /// There is no folder to remember trust in.
     #[error("there is no state folder to remember trust in")]
     NoTrustStore,
@@ -172,6 +184,11 @@ impl LayerError {
             Self::NotAFile { path } => format!("replace `{path}` by a file"),
             Self::TooLarge { path } => format!("split `{path}`, or remove what is no policy"),
             Self::NotText { path, .. } => format!("save `{path}` as UTF-8"),
+            Self::Unwritable { path, .. } => {
+                format!(
+                    "make `{path}` and its folder writable for whoever changes it, and try again"
+                )
+            }
             Self::NoTrustStore => "set HOME or XDG_STATE_HOME".to_owned(),
             Self::Store { path, .. } => {
                 format!("make the folder of `{path}` writable for the user who runs tipstaff")
@@ -185,6 +202,8 @@ impl LayerError {
 enum Owner {
     Root,
     RootOrUser,
+    /// Whoever has it: it is changed, not believed.
+    Any,
     /// Who owns the workspace may keep its policy too: root judges for the user whose project it is.
     /// That gives them nothing, since only trusted content loosens anything.
     Workspace(u32),
@@ -204,6 +223,7 @@ impl Owner {
     fn accepts(self, uid: u32) -> bool {
         match self {
             Self::Root => uid == 0,
+            Self::Any => true,
             Self::RootOrUser => uid == 0 || uid == nix::unistd::geteuid().as_raw(),
             Self::Workspace(owner) => uid == owner || Self::RootOrUser.accepts(uid),
         }
@@ -212,6 +232,7 @@ impl Owner {
     const fn words(self) -> &'static str {
         match self {
             Self::Root => "root",
+            Self::Any => "anybody",
             Self::RootOrUser => "root or the user",
             Self::Workspace(_) => "root, the user or the owner of the workspace",
         }

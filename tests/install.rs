@@ -72,6 +72,7 @@ fn installing_and_removing_leaves_an_empty_root_empty() {
             "share/doc/tipstaff/policies/README.md",
             "share/doc/tipstaff/policies/example.toml",
             "share/man/man1/tipstaff.1",
+            "share/doc/tipstaff/docs/policy.schema.json",
         ] {
             assert!(
                 there.iter().any(|file| file == wanted),

@@ -6,6 +6,7 @@ mod decisions;
 mod files;
 mod host;
 mod life;
+mod live;
 mod network;
 mod papers;
 mod process;
@@ -24,6 +25,7 @@ pub const ALL: &[&[Case]] = &[
     syscalls::CASES,
     process::CASES,
     life::CASES,
+    live::CASES,
     question::CASES,
     closed::CASES,
     host::CASES,

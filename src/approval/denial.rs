@@ -7,6 +7,7 @@ use crate::model::level::Level;
 
 use super::approver::{ApproverError, Nobody, Note, Who};
 use super::render::why;
+use super::wait::Cause;
 
 /// Why something may not start.
 #[must_use = "a denial that is not acted on protects nothing"]
@@ -38,6 +39,14 @@ impl Denial {
         Self {
             detail: Some(what),
             ..Self::of(Reason::CallChanged)
+        }
+    }
+
+    /// The policy in force cannot be used any more, and `what` says why.
+    pub fn policy(what: String) -> Self {
+        Self {
+            detail: Some(what),
+            ..Self::of(Reason::PolicyInvalid)
         }
     }
 
@@ -89,6 +98,14 @@ impl Denial {
     /// What they said.
     pub const fn note(&self) -> Option<&Note> {
         self.note.as_ref()
+    }
+
+    /// Whether it is none at all: the question was withdrawn because the policy changed.
+    pub fn is_withdrawn(&self) -> bool {
+        match self.failure() {
+            Some(ApproverError::Cancelled(cause)) => *cause == Cause::PolicyChanged,
+            Some(_) | None => false,
+        }
     }
 
     /// How asking failed.

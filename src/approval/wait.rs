@@ -27,6 +27,8 @@ pub enum Cause {
     Signal,
     /// The parked child died: there is nothing left to start.
     ChildDied,
+    /// The policy in force is another one by now, and judges differently.
+    PolicyChanged,
 }
 
 impl Cause {
@@ -35,6 +37,7 @@ impl Cause {
         match self {
             Self::Signal => "tipstaff was told to stop",
             Self::ChildDied => "the parked command died",
+            Self::PolicyChanged => "the policy changed",
         }
     }
 }

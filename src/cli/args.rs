@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::model::mode::Mode;
 use crate::model::profile::{Network, ProfileName};
+use crate::model::verdict::Verdict;
 
 /// Runs shell commands for programs that are not trusted to run them alone.
 #[derive(Debug, Parser)]
@@ -75,7 +76,7 @@ pub enum Verb {
     /// Show each sub-command of a line with its file, digest, verdict, rule, and what would change it
     #[command(override_usage = EXPLAIN_USAGE, after_help = TELLS)]
     Explain(ExplainOptions),
-    /// Check policies and trust project policies
+    /// Check, list, try, change and lay out policies, and trust project policies
     #[command(after_help = TELLS)]
     Policy(PolicyOptions),
     /// Show and verify the record of decisions
@@ -241,6 +242,100 @@ pub enum PolicyVerb {
     },
     /// Trust the allow rules of the project policy here, for exactly its present content
     Trust,
+    /// List every rule of every layer here: verdict, text, id, place, and whether it counts
+    List {
+        /// Print the rules as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say how a rule is read and whether it matches lines; nothing is added. Exit 0 when every line is
+    /// matched, 3 when one is not, 2 when the rule is broken
+    Try(TryOptions),
+    /// Add a rule to a policy file in place, after showing what it would change for recent lines. Exit 1
+    /// when it is refused as dangerous
+    Add(AddOptions),
+    /// Remove a rule from a policy file in place, by its text or id
+    Remove(RemoveOptions),
+    /// Write policy files in their canonical layout, comments kept
+    Fmt {
+        /// Change nothing; exit 1 when a file would change
+        #[arg(long)]
+        check: bool,
+        /// The files
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Print the JSON Schema of policy files
+    Schema,
+}
+
+/// `tipstaff policy try`
+#[derive(Debug, Args)]
+pub struct TryOptions {
+    /// The rule, as it would stand in [permissions]
+    #[arg(value_name = "RULE")]
+    pub rule: String,
+    /// Lines to try it on
+    #[arg(value_name = "LINE")]
+    pub lines: Vec<OsString>,
+    /// What the rule would say: allow, ask, deny; ask and deny match wider
+    #[arg(long, value_name = "VERDICT", default_value = "allow", value_parser = verdict)]
+    pub verdict: Verdict,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Which policy file is changed.
+#[derive(Debug, Default, Args)]
+#[group(multiple = false)]
+pub struct TargetArgs {
+    /// This file
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The user's policy (the default)
+    #[arg(long)]
+    pub user: bool,
+    /// The project's policy, .tipstaff/policy.toml
+    #[arg(long)]
+    pub project: bool,
+}
+
+/// `tipstaff policy add`
+#[derive(Debug, Args)]
+pub struct AddOptions {
+    /// The rule: words of a command, or write(PATH), read(PATH), env(NAME), network(HOST)
+    #[arg(value_name = "RULE")]
+    pub rule: String,
+    /// What it says: allow, ask, deny
+    #[arg(long, value_name = "VERDICT", default_value = "allow", value_parser = verdict)]
+    pub verdict: Verdict,
+    /// Which file.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Show what would change and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Add an allow rule that gives away more than it seems to
+    #[arg(long)]
+    pub even_if_dangerous: bool,
+}
+
+/// `tipstaff policy remove`
+#[derive(Debug, Args)]
+pub struct RemoveOptions {
+    /// The text of a one-line rule, or an id as `policy list` shows it
+    #[arg(value_name = "RULE|ID")]
+    pub rule: String,
+    /// Only a rule that says this: allow, ask, deny
+    #[arg(long, value_name = "VERDICT", value_parser = verdict)]
+    pub verdict: Option<Verdict>,
+    /// Which file.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// Show what would change and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// `tipstaff audit`
@@ -277,6 +372,18 @@ pub struct DoctorOptions {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `allow`, `ask` or `deny`.
+fn verdict(text: &str) -> Result<Verdict, String> {
+    match text {
+        "allow" => Ok(Verdict::Allow),
+        "ask" => Ok(Verdict::Ask),
+        "deny" => Ok(Verdict::Deny),
+        other => Err(format!(
+            "`{other}` is no verdict; verdicts are allow, ask, deny"
+        )),
+    }
 }
 
 /// `90s`, `5m`, `2h`, `500ms`, or plain seconds.

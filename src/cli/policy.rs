@@ -8,6 +8,10 @@ use crate::policy::Source;
 use super::args::{Common, PolicyOptions, PolicyVerb};
 use super::{USAGE, output, setup};
 
+mod change;
+mod programs;
+mod rules;
+
 /// Checks or trusts policies.
 pub fn policy(options: PolicyOptions) -> u8 {
     match options.verb {
@@ -29,6 +33,7 @@ pub fn policy(options: PolicyOptions) -> u8 {
                             trust(&source)
                         ));
                     }
+                    programs::note_absent(&Common::default());
                     0
                 }
                 Err(error) => {
@@ -38,6 +43,15 @@ pub fn policy(options: PolicyOptions) -> u8 {
             }
         }
         PolicyVerb::Check { files } => files.iter().map(|file| one(file)).max().unwrap_or(0),
+        PolicyVerb::List { json } => rules::list(json),
+        PolicyVerb::Try(options) => rules::attempt(&options),
+        PolicyVerb::Add(options) => change::add(&options),
+        PolicyVerb::Remove(options) => change::remove(&options),
+        PolicyVerb::Fmt { check, files } => change::lay_out(&files, check),
+        PolicyVerb::Schema => {
+            output::print(crate::policy::SCHEMA);
+            0
+        }
         PolicyVerb::Trust => {
             match setup::builder(&Common::default())
                 .build()
@@ -76,6 +90,7 @@ fn one(file: &Path) -> u8 {
     {
         Ok(_) => {
             output::print(&format!("{}: ok\n", file.display()));
+            programs::note_absent(&common);
             0
         }
         Err(error) => {

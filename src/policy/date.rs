@@ -16,9 +16,16 @@ pub(super) fn days(text: &str) -> Option<i64> {
     )
 }
 
+/// The day as `YYYY-MM-DD`; `None` when the calendar does not reach that far.
+pub(super) fn text(days: i64) -> Option<String> {
+    let span = jiff::Span::new().try_days(days).ok()?;
+    let date = Date::constant(1970, 1, 1).checked_add(span).ok()?;
+    Some(date.to_string())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::days;
+    use super::{days, text};
 
     #[test]
     fn counts_days_since_the_epoch() {
@@ -26,5 +33,7 @@ mod tests {
         assert_eq!(days("2027-01-31"), Some(20_849));
         assert_eq!(days("2027-02-30"), None);
         assert_eq!(days("2027-1-3"), None);
+        assert_eq!(text(20_849).as_deref(), Some("2027-01-31"));
+        assert_eq!(text(i64::MAX), None);
     }
 }

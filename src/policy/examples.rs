@@ -88,7 +88,7 @@ fn path(text: &str, facts: &Facts) -> AbsolutePath {
 }
 
 /// Made-up places: an example depends on no machine.
-fn facts() -> Option<Facts> {
+pub(super) fn facts() -> Option<Facts> {
     let workspace = AbsolutePath::new("/workspace").ok()?;
     Some(Facts {
         cwd: workspace.clone(),

@@ -8,7 +8,9 @@ use toml::de::DeTable;
 use super::date;
 use super::error::{Fault, PolicyError};
 use super::examples;
+use super::keys;
 use super::lex::{self, Bad};
+use super::listing::Standing;
 use super::path_pattern::PathPattern;
 use super::reader::{At, Reader, key_span};
 use super::rule::{self, Conditions, Rule, Target};
@@ -21,19 +23,6 @@ use crate::model::verdict::Verdict;
 
 const BUILT_IN: &str = include_str!("../../policies/builtin.toml");
 const BUILT_IN_NAME: &str = "policies/builtin.toml";
-
-const KEYS: [&str; 7] = [
-    "version",
-    "mode",
-    "permissions",
-    "rule",
-    "workspace",
-    "sandbox",
-    "approvals",
-];
-/// A project may judge more strictly; it may set nothing up.
-const PROJECT_KEYS: [&str; 3] = ["version", "permissions", "rule"];
-const LATER_KEYS: [&str; 4] = ["profile", "reviewer", "audit", "hook"];
 
 /// Reads every source and adds the built-in layer.
 ///
@@ -59,6 +48,7 @@ pub fn load(sources: &[Source]) -> Result<Policy, PolicyError> {
 #[derive(Default)]
 struct Loading {
     rules: Vec<Rule>,
+    aside: Vec<(Rule, Standing)>,
     ids: BTreeMap<String, String>,
     settings: Settings,
     read_only_defaults: Option<bool>,
@@ -84,7 +74,7 @@ impl Loading {
         if project {
             for key in document.keys() {
                 let name: &str = key.get_ref();
-                if KEYS.contains(&name) && !PROJECT_KEYS.contains(&name) {
+                if keys::TOP.contains(&name) && !keys::PROJECT.contains(&name) {
                     reader.fault(
                         key.span(),
                         format!("a project policy cannot hold `{name}`"),
@@ -93,7 +83,7 @@ impl Loading {
                 }
             }
         }
-        reader.keys(document, &KEYS, &LATER_KEYS, "at the top");
+        reader.keys(document, &keys::TOP, &keys::TOP_LATER, "at the top");
         match reader.number(document, "version") {
             Some(version) if version.value != 1 => reader.fault(
                 version.span,
@@ -121,8 +111,7 @@ impl Loading {
     }
 
     fn permissions(&mut self, source: &Source, reader: &mut Reader<'_>, table: &DeTable<'_>) {
-        let known = ["allow", "ask", "deny", "read_only_defaults", "disable"];
-        reader.keys(table, &known, &[], "in [permissions]");
+        reader.keys(table, &keys::PERMISSIONS, &[], "in [permissions]");
         for (key, verdict) in [
             ("allow", Verdict::Allow),
             ("ask", Verdict::Ask),
@@ -169,12 +158,9 @@ impl Loading {
         text: &At<String>,
         target: Target,
     ) {
-        if verdict == Verdict::Allow && !source.trusted {
-            return;
-        }
         let line = reader.line(text.span.start);
         let built_in = source.layer == Layer::BuiltIn;
-        self.rules.push(Rule {
+        let rule = Rule {
             reference: RuleRef {
                 id: format!("{}:{line}", source.layer.word()),
                 layer: source.layer,
@@ -189,7 +175,17 @@ impl Loading {
             targets: vec![target],
             conditions: Conditions::default(),
             advisory: built_in,
-        });
+        };
+        self.keep(source, rule);
+    }
+
+    /// A rule that does not count is kept aside, to be listed.
+    fn keep(&mut self, source: &Source, rule: Rule) {
+        if rule.verdict == Verdict::Allow && !source.trusted {
+            self.aside.push((rule, Standing::Untrusted));
+        } else {
+            self.rules.push(rule);
+        }
     }
 
     fn long_rule(&mut self, source: &Source, reader: &mut Reader<'_>, at: &At<&DeTable<'_>>) {
@@ -218,9 +214,7 @@ impl Loading {
         if reader.faults.len() == before && source.layer != Layer::BuiltIn {
             examples::check(reader, at.value, &rule);
         }
-        if rule.verdict != Verdict::Allow || source.trusted {
-            self.rules.push(rule);
-        }
+        self.keep(source, rule);
     }
 
     fn finish(mut self) -> Result<Policy, PolicyError> {
@@ -246,11 +240,14 @@ impl Loading {
             return Err(PolicyError::new(self.faults));
         }
         let disabled = self.disabled;
-        self.rules.retain(|rule| {
+        let (rules, off): (Vec<Rule>, Vec<Rule>) = self.rules.into_iter().partition(|rule| {
             rule.reference.layer != Layer::BuiltIn || !disabled.contains(&rule.reference.id)
         });
+        let mut aside = self.aside;
+        aside.extend(off.into_iter().map(|rule| (rule, Standing::Disabled)));
         Ok(Policy {
-            rules: self.rules,
+            rules,
+            aside,
             settings: self.settings,
             read_only_defaults: self.read_only_defaults.unwrap_or(true),
             disabled,
@@ -262,18 +259,12 @@ fn fault(reader: &mut Reader<'_>, span: &Range<usize>, bad: Bad) {
     reader.fault(span.clone(), bad.message, bad.help);
 }
 
-const RULE_KEYS: [&str; 17] = [
-    "id", "verdict", "commands", "kind", "paths", "hosts", "names", "with", "with_all", "without",
-    "args", "cwd", "expires", "why", "match", "no_match", "advisory",
-];
-const LATER_RULE_KEYS: [&str; 2] = ["sandbox", "network"];
-
 /// Compiles a `[[rule]]`; `None` when it is wrong, which is noted.
 fn long_rule(source: &Source, reader: &mut Reader<'_>, at: &At<&DeTable<'_>>) -> Option<Rule> {
     let table = at.value;
     let before = reader.faults.len();
     let line = reader.line(at.span.start);
-    reader.keys(table, &RULE_KEYS, &LATER_RULE_KEYS, "in [[rule]]");
+    reader.keys(table, &keys::RULE, &keys::RULE_LATER, "in [[rule]]");
     let id = reader.string(table, "id");
     if let Some(id) = id.as_ref().filter(|id| !is_id(&id.value)) {
         let help = "use letters, digits, `-`, `_` and `.`";

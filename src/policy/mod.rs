@@ -14,13 +14,18 @@
 //! What programs do with their arguments is data: `policies/programs/*.toml`.
 #![forbid(unsafe_code)]
 
+mod danger;
 mod date;
+mod edit;
 mod error;
 mod examples;
 mod glob;
 mod judge;
+pub mod keys;
 mod knowledge;
+mod layout;
 mod lex;
+mod listing;
 mod load;
 mod path_pattern;
 mod pattern;
@@ -29,6 +34,7 @@ mod rule;
 mod settings;
 mod suggest;
 mod survey;
+mod trial;
 mod words;
 
 use crate::model::access::Facts;
@@ -37,12 +43,21 @@ use crate::model::profile::Profile;
 use crate::model::script::{Dialect, Script, SyntaxError};
 use crate::model::verdict::Verdict;
 
+pub use danger::{Danger, danger};
+pub use edit::{EditError, Removed, add, remove};
 pub use error::{Fault, PolicyError};
 pub use judge::judge;
 pub use knowledge::{Program, ProgramFile, program_files};
+pub use layout::{LayoutError, laid_out};
+pub use listing::{Listed, Standing};
 pub use load::load;
 pub use settings::{Approvals, Headless, Settings};
+pub use suggest::nearest;
 pub use survey::survey;
+pub use trial::{Matched, Trial, Tried};
+
+/// The JSON Schema (draft 2020-12) of a policy file, for editors; the loader is stricter.
+pub const SCHEMA: &str = include_str!("../../docs/policy.schema.json");
 
 /// The shell's parser, handed in so that this stage imports the model alone.
 pub type Parse = fn(&[u8], Dialect) -> Result<Script, SyntaxError>;
@@ -65,6 +80,8 @@ pub struct Source {
 #[derive(Debug)]
 pub struct Policy {
     rules: Vec<rule::Rule>,
+    /// Rules that do not count, and why; they are listed and nothing else.
+    aside: Vec<(rule::Rule, Standing)>,
     settings: Settings,
     read_only_defaults: bool,
     disabled: Vec<String>,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
+use super::keys;
 use super::reader::{Reader, key_span};
 use crate::model::judgement::Layer;
 use crate::model::mode::Mode;
@@ -85,12 +86,11 @@ impl Given {
             ..Self::default()
         };
         if let Some(table) = reader.table(document, "workspace") {
-            reader.keys(table, &["within"], &[], "in [workspace]");
+            reader.keys(table, &keys::WORKSPACE, &[], "in [workspace]");
             given.within = given_within(reader, table);
         }
         if let Some(table) = reader.table(document, "sandbox") {
-            let known = ["profile", "network", "user", "forbid_root"];
-            reader.keys(table, &known, &["gate"], "in [sandbox]");
+            reader.keys(table, &keys::SANDBOX, &keys::SANDBOX_LATER, "in [sandbox]");
             given.profile = reader.parsed(table, "profile").map(|profile| profile.value);
             given.network = reader.parsed(table, "network").map(|network| network.value);
             given.user = reader.string(table, "user").and_then(|user| {
@@ -118,11 +118,10 @@ impl Given {
     }
 
     fn approvals(&mut self, reader: &mut Reader<'_>, table: &DeTable<'_>) {
-        let later = ["wait", "budget", "unattended", "frozen", "on_flag"];
         reader.keys(
             table,
-            &["timeout", "headless", "command"],
-            &later,
+            &keys::APPROVALS,
+            &keys::APPROVALS_LATER,
             "in [approvals]",
         );
         if let Some(seconds) = reader.number(table, "timeout") {

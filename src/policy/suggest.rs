@@ -1,10 +1,7 @@
 //! "Did you mean": the nearest of a few known words.
 
 /// The word of `known` that is at most two edits from `given`, if one is clearly meant.
-pub(super) fn nearest<'a>(
-    given: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer texts are no typing slip, and the distance is quadratic.
     if given.len() > 64 {
         return None;

@@ -1,9 +1,12 @@
 //! Copies: a program that is denied by name stays denied under another name.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 
 use super::identity::Depth;
 use super::{Pinned, Resolver};
+use crate::model::access::Resolved;
+use crate::model::digest::Digest;
 use crate::model::executable::{Executable, Trust};
 
 impl Resolver {
@@ -13,17 +16,21 @@ impl Resolver {
     /// A trusted file is never taken for a copy: siblings that share one content by design (busybox,
     /// git's links, rustup's proxies) lie there. Only candidates of equal size are hashed.
     pub fn note_copies(&self, pinned: &mut Pinned, names: &[Vec<u8>]) {
-        let suspects: Vec<&Executable> = pinned
-            .resolved
+        pinned.resolved.copies = self.copies(&pinned.resolved, names);
+    }
+
+    /// The same as a value.
+    pub fn copies(&self, resolved: &Resolved, names: &[Vec<u8>]) -> BTreeMap<Digest, Vec<Vec<u8>>> {
+        let mut copies = BTreeMap::<_, Vec<Vec<u8>>>::new();
+        let suspects: Vec<&Executable> = resolved
             .lookups
             .iter()
             .filter_map(|lookup| lookup.executable())
             .filter(|file| file.trust != Trust::Trusted)
             .collect();
         if suspects.is_empty() {
-            return;
+            return copies;
         }
-        let mut copies = std::collections::BTreeMap::<_, Vec<Vec<u8>>>::new();
         for name in names {
             let Ok(path) = self.locate(name, None) else {
                 continue;
@@ -41,6 +48,6 @@ impl Resolver {
                 copies.entry(digest).or_default().push(name.clone());
             }
         }
-        pinned.resolved.copies = copies;
+        copies
     }
 }

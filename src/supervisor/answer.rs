@@ -173,7 +173,7 @@ impl Answer {
         text
     }
 
-    fn shown(&self, sub: &SubCommand) -> String {
+    pub(super) fn shown(&self, sub: &SubCommand) -> String {
         if sub.argv.is_empty() {
             let source = self
                 .line

@@ -1,8 +1,5 @@
 //! Stage 6: who can be asked, what the deciding order says, and the question itself.
 
-use std::os::fd::AsFd as _;
-use std::time::Instant;
-
 use crate::approval::{
     self, Approval, Approver, Attached, Cause, Denial, External, Forced, Inputs, Nobody, Question,
     Ruling, Strictures, Told, Wait,
@@ -10,11 +7,21 @@ use crate::approval::{
 use crate::launch::Signals;
 use crate::plan::Plan;
 use crate::sandbox::Parked;
+use std::os::fd::AsFd as _;
 
 use super::call::Call;
 use super::error::Error;
+use super::follow::{Changed, Found, Story, Watch};
 use super::run::Run;
 use super::{NEEDED, Supervisor, ground};
+
+/// What else than the right to start asking comes to.
+pub(super) enum Stop {
+    /// It may not start.
+    Denied(Denial),
+    /// The policy in force judges differently by now.
+    PolicyChanged(Changed),
+}
 
 impl Supervisor {
     /// The right to start, or why not.
@@ -24,9 +31,10 @@ impl Supervisor {
         call: &Call,
         plan: &Plan,
         parked: &Parked,
-        changes: &[String],
+        story: &Story,
         signals: &Signals,
-    ) -> Result<Result<Approval, Denial>, Error> {
+    ) -> Result<Result<Approval, Stop>, Error> {
+        let changes = story.changes.as_slice();
         let settings = run.ground.policy.settings();
         let command = self
             .command
@@ -70,7 +78,7 @@ impl Supervisor {
         let object = approval::identify(plan, &call.survey, &call.pinned.resolved);
         let (why, forced) = match approval::rule(&inputs, proof, object) {
             Ruling::Granted(approval) => return Ok(Ok(approval)),
-            Ruling::Denied(denial) => return Ok(Err(denial)),
+            Ruling::Denied(denial) => return Ok(Err(Stop::Denied(denial))),
             Ruling::Ask { why, forced } => (why, forced),
         };
         let scrubber = run.journal.scrubber();
@@ -93,16 +101,36 @@ impl Supervisor {
             },
             &|text| scrubber.scrub(text).unwrap_or_else(|| text.to_vec()),
         );
-        let wait = Wait {
-            deadline: Instant::now() + settings.approvals.timeout(),
-            cancel: vec![
-                (parked.pidfd(), Cause::ChildDied),
-                (signals.as_fd(), Cause::Signal),
-            ],
+        let approver = match approver {
+            Ok(approver) => approver,
+            Err(nobody) => return Ok(Err(Stop::Denied(Denial::nobody(nobody)))),
         };
-        Ok(match approver {
-            Ok(approver) => approval::obtain(approver, &question, &wait, proof),
-            Err(nobody) => Err(Denial::nobody(nobody)),
+        let deadline = story.deadline(settings.approvals.timeout());
+        let watch = Watch {
+            environment: &self.environment,
+            choice: &self.choice,
+            ground: run.ground,
+            call,
+        };
+        let (said, found) = watch.during(|changed| {
+            let wait = Wait {
+                deadline,
+                cancel: vec![
+                    (parked.pidfd(), Cause::ChildDied),
+                    (signals.as_fd(), Cause::Signal),
+                    (changed, Cause::PolicyChanged),
+                ],
+            };
+            approval::obtain(approver, &question, &wait, proof)
+        })?;
+        Ok(match (said, found) {
+            (Err(denial), _) if !denial.is_withdrawn() => Err(Stop::Denied(denial)),
+            (_, Found::Invalid(what)) => Err(Stop::Denied(Denial::policy(what))),
+            (Ok(approval), Found::Same) => Ok(approval),
+            (Err(denial), Found::Same) => Err(Stop::Denied(denial)),
+            (Ok(_) | Err(_), Found::Changed(sources)) => {
+                Err(Stop::PolicyChanged(Changed { sources, deadline }))
+            }
         })
     }
 }

@@ -46,6 +46,9 @@ pub enum Error {
     /// A policy does not load.
     #[error("the policy does not load")]
     Policy(#[from] PolicyError),
+    /// The policy files cannot be followed while a question is open.
+    #[error("cannot follow the policy files")]
+    Follow(#[source] std::io::Error),
     /// The workspace cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -90,6 +93,7 @@ impl Error {
         let text = match self {
             Self::Usage(_)
             | Self::Policy(_)
+            | Self::Follow(_)
             | Self::Sandbox(_)
             | Self::Approver(_)
             | Self::Relay(_)
@@ -122,7 +126,7 @@ impl Error {
             | Self::WorkspaceOutside(_) => "policy-invalid",
             Self::NoShell(_) | Self::Workspace(_) | Self::Resolve(_) => "resolve",
             Self::Sandbox(_) => "sandbox-unavailable",
-            Self::Approver(_) => "approver-error",
+            Self::Approver(_) | Self::Follow(_) => "approver-error",
             Self::Relay(_) | Self::Launch(_) => "launch",
             Self::Audit(_) => "audit",
         }
@@ -153,7 +157,7 @@ impl Error {
 }
 
 /// An error and its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

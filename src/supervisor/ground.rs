@@ -7,7 +7,7 @@ use nix::sys::stat::Mode as FileMode;
 use nix::unistd::{Uid, User, geteuid};
 
 use crate::approval;
-use crate::layers;
+use crate::layers::{self, LayerError};
 use crate::model::access::Facts;
 use crate::model::environment::Environment;
 use crate::model::mode::Mode;
@@ -44,16 +44,7 @@ pub struct Ground {
 impl Supervisor {
     /// Loads the policy in force for `workspace`.
     pub(super) fn policy(&self, workspace: &AbsolutePath) -> Result<(Vec<Source>, Policy), Error> {
-        let places = layers::Places::discover(&self.environment, workspace);
-        let sources = match &self.choice {
-            Choice::Layers => layers::gather(&places, None)?,
-            Choice::File(file) => layers::gather(&places, Some(file))?,
-            Choice::Text(source) => {
-                let mut sources = layers::managed(&places)?;
-                sources.push(source.clone());
-                sources
-            }
-        };
+        let sources = sources(&self.environment, &self.choice, workspace)?;
         let policy = policy::load(&sources)?;
         Ok((sources, policy))
     }
@@ -228,6 +219,24 @@ impl Ground {
     }
 }
 
+/// Reads the policy files in force for `workspace`.
+pub fn sources(
+    environment: &Environment,
+    choice: &Choice,
+    workspace: &AbsolutePath,
+) -> Result<Vec<Source>, LayerError> {
+    let places = layers::Places::discover(environment, workspace);
+    match choice {
+        Choice::Layers => layers::gather(&places, None),
+        Choice::File(file) => layers::gather(&places, Some(file)),
+        Choice::Text(source) => {
+            let mut sources = layers::managed(&places)?;
+            sources.push(source.clone());
+            Ok(sources)
+        }
+    }
+}
+
 /// Whether the workspace lies where the policy wants it: in one folder of each list, links followed.
 fn within(
     root: &AbsolutePath,
@@ -278,7 +287,7 @@ fn open_folder(path: &AbsolutePath) -> Result<OwnedFd, Error> {
     })
 }
 
-fn today() -> i64 {
+pub fn today() -> i64 {
     let seconds = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());

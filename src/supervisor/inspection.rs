@@ -36,7 +36,7 @@ impl Supervisor {
 
     /// The workspace of the present folder, or the folder itself where it can be none: looking at a
     /// policy needs no workspace.
-    fn policy_workspace(&self) -> Result<AbsolutePath, Error> {
+    pub(super) fn policy_workspace(&self) -> Result<AbsolutePath, Error> {
         let here = current_folder()?;
         let forbidden = Forbidden::new(self.environment.home(), self.house.own());
         Ok(match Workspace::open(None, &here, &forbidden) {

@@ -5,10 +5,12 @@ mod asking;
 mod builder;
 mod call;
 mod error;
+mod follow;
 mod ground;
 mod house;
 mod identity;
 mod inspection;
+mod policies;
 mod record;
 mod report;
 mod run;
@@ -19,6 +21,7 @@ use std::time::Instant;
 pub use answer::{Answer, AnswerJson};
 pub use builder::Builder;
 pub use error::{Error, ErrorJson};
+pub use policies::{Change, Preview, Target, TriedCommand, TriedLine};
 pub use report::{Report, ReportJson};
 
 use crate::approval::{self, Approver, Denial, Terminal};
@@ -33,8 +36,11 @@ use crate::policy;
 use crate::sandbox::{self, Opened, Order, Parked, SandboxError, StdioFd, Temporary};
 use crate::sys::fail;
 
+use asking::Stop;
 use builder::Choice;
 use call::{Call, judge};
+use follow::{Before, Story};
+use ground::Ground;
 use house::House;
 use run::Run;
 
@@ -61,6 +67,8 @@ enum Attempt {
     Done(Box<Report>),
     /// What was judged is not what would start any more; it has to be asked about again.
     Changed(Vec<String>),
+    /// The policy in force is another one; the call has to be judged again.
+    PolicyChanged(Box<Before>),
 }
 
 impl Supervisor {
@@ -74,15 +82,31 @@ impl Supervisor {
     /// # Errors
     /// The request, the policy or the workspace is unusable.
     pub fn check(&self, request: Request) -> Result<Answer, Error> {
-        // No folder is made, but the profile has to name one as a run's would.
-        let ground = self.ground(&request, |_| Ok(temporary_base()?.join("tipstaff-check")))?;
+        Ok(self.checked(request, |_, _| ())?.0)
+    }
+
+    /// The same, with whatever else is made of the call.
+    fn checked<T>(
+        &self,
+        request: Request,
+        look: impl FnOnce(&Call, &Ground) -> T,
+    ) -> Result<(Answer, T), Error> {
+        let ground = self.looked_at(&request)?;
         let call = judge(&request.command, &ground)?;
-        Ok(Answer {
+        let looked = look(&call, &ground);
+        let answer = Answer {
             line: call.line,
             survey: call.survey,
             resolved: call.pinned.resolved,
             judgement: call.judgement,
-        })
+        };
+        Ok((answer, looked))
+    }
+
+    /// The ground of a request that is only looked at.
+    fn looked_at(&self, request: &Request) -> Result<Ground, Error> {
+        // No folder is made, but the profile has to name one as a run's would.
+        self.ground(request, |_| Ok(temporary_base()?.join("tipstaff-check")))
     }
 
     /// Runs a request: judged, confined, asked about where the policy says so, started as shown, and
@@ -96,11 +120,12 @@ impl Supervisor {
     /// record of its end could not be written.
     pub fn run(&self, request: Request) -> Result<Report, Error> {
         let signals = Signals::take()?;
-        let mut changes = Vec::new();
+        let mut story = Story::default();
         loop {
-            match self.attempt(&request, &signals, &changes)? {
+            match self.attempt(&request, &signals, &story)? {
                 Attempt::Done(report) => return Ok(*report),
-                Attempt::Changed(now) => changes.extend(now),
+                Attempt::Changed(now) => story.changes.extend(now),
+                Attempt::PolicyChanged(before) => story.before = Some(*before),
             }
         }
     }
@@ -110,7 +135,7 @@ impl Supervisor {
         &self,
         request: &Request,
         signals: &Signals,
-        changes: &[String],
+        story: &Story,
     ) -> Result<Attempt, Error> {
         let mut temporary = None;
         let ground = self.ground(request, |identity| {
@@ -132,6 +157,9 @@ impl Supervisor {
         };
 
         let mut call = judge(&request.command, &ground)?;
+        if let Some(ended) = self.under_new_policy(&run, &call, story, signals)? {
+            return Ok(ended);
+        }
         if let Some((outcome, message)) = call.refused() {
             return run.refuse(&call, outcome, message);
         }
@@ -143,9 +171,16 @@ impl Supervisor {
         };
         let object = approval::identify(&plan, &call.survey, &call.pinned.resolved);
         let asked = Instant::now();
-        let approval = match self.approve(&run, &call, &plan, &parked, changes, signals)? {
+        let approval = match self.approve(&run, &call, &plan, &parked, story, signals)? {
             Ok(approval) => approval,
-            Err(denial) => return run.deny(&call, &parked, object, &denial, asked.elapsed()),
+            Err(Stop::Denied(denial)) => {
+                return run.deny(&call, &parked, object, &denial, asked.elapsed());
+            }
+            Err(Stop::PolicyChanged(changed)) => {
+                return Ok(Attempt::PolicyChanged(Box::new(Before::of(
+                    &ground, &call, changed,
+                ))));
+            }
         };
         let waited = asked.elapsed();
         let mut now = call.changes(&ground);
@@ -155,7 +190,7 @@ impl Supervisor {
             now.push("the policy was changed".to_owned());
         }
         fail::point("identities-again");
-        if !now.is_empty() && changes.len() < MOST_CHANGES {
+        if !now.is_empty() && story.changes.len() < MOST_CHANGES {
             return Ok(Attempt::Changed(now));
         }
         if let Some(what) = now.into_iter().next().or_else(|| ground.moved()) {

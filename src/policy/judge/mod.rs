@@ -147,6 +147,19 @@ fn built_in(id: &str, text: &str) -> RuleRef {
 /// Ids of the rules that live in code instead of `policies/builtin.toml`.
 pub(super) const CODE_RULES: [&str; 3] = [OWN_FILES, read_only::ID, read_only::ENV_ID];
 const OWN_FILES: &str = "builtin.own-files";
+const OWN_TEXT: &str = "writes to and commands on the policy, state and binary of tipstaff";
+
+/// The same rules with their verdicts, for lists; the last two belong to `read_only_defaults`.
+pub(super) fn code_rules() -> [(Verdict, RuleRef); 3] {
+    [
+        (Verdict::Deny, built_in(OWN_FILES, OWN_TEXT)),
+        (Verdict::Allow, built_in(read_only::ID, read_only::TEXT)),
+        (
+            Verdict::Allow,
+            built_in(read_only::ENV_ID, read_only::ENV_TEXT),
+        ),
+    ]
+}
 
 fn subcommand(policy: &Policy, view: &View<'_>) -> SubJudgement {
     let answers: Vec<(Access, Answer)> = view
@@ -183,8 +196,7 @@ fn subcommand(policy: &Policy, view: &View<'_>) -> SubJudgement {
 
 fn answer(policy: &Policy, view: &View<'_>, access: &Access) -> Answer {
     if own::concerns(view, access) && !policy.is_disabled(OWN_FILES) {
-        let text = "writes to and commands on the policy, state and binary of tipstaff";
-        return Answer::by(Reason::RuleDeny, &built_in(OWN_FILES, text));
+        return Answer::by(Reason::RuleDeny, &built_in(OWN_FILES, OWN_TEXT));
     }
     match access {
         Access::Command => command::answer(policy, view),

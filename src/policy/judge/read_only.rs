@@ -12,6 +12,8 @@ use crate::policy::words::is_many;
 
 pub(super) const ID: &str = "builtin.read-only";
 pub(super) const ENV_ID: &str = "builtin.harmless-variables";
+pub(super) const TEXT: &str = "commands that are known to change nothing";
+pub(super) const ENV_TEXT: &str = "variables that change how output looks and nothing else";
 
 /// The rule, when it covers this command.
 pub(super) fn command(policy: &Policy, view: &View<'_>) -> Option<RuleRef> {
@@ -28,7 +30,7 @@ pub(super) fn command(policy: &Policy, view: &View<'_>) -> Option<RuleRef> {
             (Lookup::Builtin, Some(b"set")) => sets_options(view),
             (_, _) => only_reads(view),
         };
-    covered.then(|| built_in(ID, "commands that are known to change nothing"))
+    covered.then(|| built_in(ID, TEXT))
 }
 
 /// The rule, when it covers setting this variable.
@@ -52,12 +54,7 @@ pub(super) fn variable(policy: &Policy, name: &[u8]) -> Option<RuleRef> {
             | b"RUST_BACKTRACE"
     );
     let applies = policy.read_only_defaults && !policy.is_disabled(ENV_ID);
-    (harmless && applies).then(|| {
-        built_in(
-            ENV_ID,
-            "variables that change how output looks and nothing else",
-        )
-    })
+    (harmless && applies).then(|| built_in(ENV_ID, ENV_TEXT))
 }
 
 fn only_reads(view: &View<'_>) -> bool {
