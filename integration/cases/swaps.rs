@@ -102,7 +102,9 @@ fn link_retargeted(w: &World) -> Outcome {
 /// that is broken by then starts nothing either.
 fn policy_changed(w: &World) -> Outcome {
     script(w, "tool.sh", "touch original")?;
-    asked_again(w, "./tool.sh", "echo '# a remark' >> policy.toml")?;
+    w.asked("allow")?.line("./tool.sh")?.exits(0)?;
+    expect(w.ws.join("original").exists(), "the control did not run")?;
+    fs::remove_file(w.ws.join("original"))?;
     w.forget_questions()?;
     for (text, code) in [("deny = [\"tool.sh\"]", 126), ("deny = [", 125)] {
         let change = format!("echo '{text}' >> policy.toml\nallow");
