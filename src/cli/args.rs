@@ -272,7 +272,7 @@ pub enum PolicyVerb {
 /// `tipstaff policy try`
 #[derive(Debug, Args)]
 pub struct TryOptions {
-    /// The rule, as it would stand in [permissions]
+    /// The rule, as it would stand in the lists of a policy
     #[arg(value_name = "RULE")]
     pub rule: String,
     /// Lines to try it on

@@ -176,7 +176,7 @@ fn command(pattern: &CommandPattern) -> Option<Danger> {
     }
     found(&carriers).map(|name| Danger {
         why: format!("`{name}` starts the program that its arguments name"),
-        narrower: "allow the program it starts, and `= env` or the carrier with its own options",
+        narrower: "allow the program it starts by a rule of its own, and spell the carrier's words out: `timeout 60`",
     })
 }
 
@@ -309,6 +309,7 @@ mod tests {
             "find",
             "python3 -m pytest",
             "bash ./build.sh",
+            "timeout 60",
             "= bash ./build.sh",
             "env -u X",
             "re:git (log|show)( .*)?",
