@@ -712,6 +712,79 @@ mod carriers {
     }
 
     #[test]
+    fn programs_that_start_others_are_seen_through() {
+        let started = [
+            "split --filter='rm x' f",
+            "split --filt 'rm x' f",
+            "npm exec -- rm x",
+            "npm x rm x",
+            "npm exec -c 'rm x'",
+            "pnpm dlx rm x",
+            "perf stat rm x",
+            "perf stat -e cycles -- rm x",
+            "perf record -o f rm x",
+            "perf stat --pre 'rm x' ls",
+            "perf trace rm x",
+            "valgrind --leak-check=full rm x",
+            "ssh-agent -t 5 rm x",
+            "make SHELL='rm x'",
+            "make all CC='rm x' V=1",
+            "make 'X!=rm x'",
+            "go test -exec 'rm x' ./...",
+            "go test ./... -exec='rm x'",
+            "go build --toolexec rm .",
+            "go vet -vettool=/bin/rm .",
+        ];
+        let denied = rules(&["*"], &[], &["rm"]);
+        let carriers = rules(
+            &[
+                "split",
+                "npm",
+                "pnpm",
+                "perf",
+                "valgrind",
+                "ssh-agent",
+                "run-parts",
+                "make",
+                "go",
+            ],
+            &[],
+            &[],
+        );
+        let machine = Machine::default();
+        for line in started {
+            assert_eq!(machine.answer(&denied, line), "deny rule-deny", "{line}");
+            let answer = machine.answer(&carriers, line);
+            assert!(answer.starts_with("ask"), "{line}: {answer}");
+        }
+        for line in [
+            "run-parts d",
+            "make -f other",
+            "make \"$x\"",
+            "make X='$(shell id)'",
+            "make MAKEFLAGS=--eval=x",
+            "go build -ldflags '-extld=./x' .",
+        ] {
+            let answer = machine.answer(&carriers, line);
+            assert!(answer.starts_with("ask"), "{line}: {answer}");
+        }
+        for line in [
+            "split -l 5 f",
+            "npm test",
+            "npm run build",
+            "make -j4 all V=1 PREFIX=/usr",
+            "go test -run X -count=1 ./...",
+            "run-parts --list d",
+        ] {
+            assert_eq!(
+                machine.answer(&carriers, line),
+                "allow rule-allow",
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
     fn program_texts_are_further_programs() {
         check(
             &rules(&["sed", "awk", "awk '{print > \"f\"}'"], &[], &[]),
@@ -1314,6 +1387,10 @@ mod read_only {
             "ls --unknown-option",
             "git log --output=x",
             "git log --ext-diff",
+            "git log --format='%h %G?'",
+            "git show --pretty=format:%GK",
+            "git log --pretty=\"$x\"",
+            "git for-each-ref --format='%(signature)'",
             "git branch new",
             "git branch -D x",
             "git -c a=b status",

@@ -62,9 +62,11 @@ impl Resolver {
             script: &survey.script,
             files: Vec::new(),
             known: BTreeMap::new(),
-            path_assigned: survey.script.subcommands.iter().any(|subcommand| {
-                subcommand.argv.is_empty() && assigns_path(subcommand)
-            }),
+            path_assigned: survey
+                .script
+                .subcommands
+                .iter()
+                .any(|subcommand| subcommand.argv.is_empty() && assigns_path(subcommand)),
             lookups: Vec::new(),
             of: Vec::new(),
         };

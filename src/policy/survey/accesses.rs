@@ -177,7 +177,7 @@ fn operands(
             Some(OperandKind::Variable) => {
                 accesses.extend(variable(sub, reading, word, exported));
             }
-            Some(OperandKind::Text | OperandKind::Effect) | None => {}
+            Some(OperandKind::Text | OperandKind::Effect | OperandKind::Setting) | None => {}
         }
     }
 }
