@@ -3,6 +3,7 @@
 mod access;
 mod command;
 mod conditions;
+mod descent;
 mod own;
 mod read_only;
 mod remedy;

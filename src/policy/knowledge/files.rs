@@ -44,14 +44,16 @@ pub(super) const FILES: [ProgramFile; 9] = [
         "basename" "dirname" "realpath" "readlink" "cmp" "diff" "md5sum" "sha1sum" "sha256sum"
         "sha512sum" "cksum" "sum" "b2sum" "tree" "column" "seq" "which" "cp" "mv" "rm" "rmdir"
         "mkdir" "touch" "ln" "chmod" "chown" "chgrp" "tee" "install" "truncate" "dd" "shred" "unlink"
-        "link" "mktemp" "split" "csplit"),
+        "link" "mktemp" "split" "csplit" "base64"
+        "base32" "basenc" "patch"),
     file!("text.toml", "grep" "egrep" "fgrep" "rg" "sed" "awk" "gawk" "mawk" "nawk" "sort" "uniq" "jq"
         "less" "more" "man" "find" "fd" "perl"),
     file!("git.toml", "git"),
     file!("system.toml", "date" "uname" "whoami" "id" "groups" "hostname" "nproc" "arch" "uptime" "ps"
         "free" "printenv" "sleep" "tty" "getconf" "locale" "lscpu" "mount" "umount"),
     file!("archives.toml", "tar" "curl" "wget" "zip" "unzip" "gzip" "gunzip" "zcat" "xz" "bzip2" "rsync"
-        "cargo" "make" "gmake" "go"),
+        "cargo" "make" "gmake" "go" "gcc" "g++" "cc" "c++" "clang" "clang++" "openssl" "ssh-keygen" "scp"
+        "sftp"),
 ];
 
 /// The compiled-in files, for the tests that check them.

@@ -27,7 +27,8 @@ impl Seen<'_> {
         self.spec.map(|spec| spec.kind)
     }
 
-    fn is(&self, name: &str) -> bool {
+    /// Whether it is the option `name`, or an alias of it.
+    pub(crate) fn is(&self, name: &str) -> bool {
         self.spec.map_or_else(
             || self.spelling == name.as_bytes(),
             |spec| spec.spellings.iter().any(|spelling| spelling == name),
@@ -317,6 +318,14 @@ impl<'g> Reading<'g> {
         }
         match self.spec(&text) {
             Some(spec) if spec.value == Value::Required => self.valued(spec, known, at, at + 1),
+            None if let Some(spec) = text.get(..2).and_then(|name| self.spec(name))
+                && spec.value == Value::Required =>
+            {
+                // `-oFILE` of a compiler.
+                let name = known.get(..2).unwrap_or_default();
+                self.note(Some(spec), name, at, Some(without_prefix(word, 2)));
+                at + 1
+            }
             spec => {
                 self.note(spec, known, at, None);
                 at + 1
