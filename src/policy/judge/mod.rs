@@ -4,6 +4,7 @@ mod access;
 mod command;
 mod conditions;
 mod descent;
+mod forms;
 mod own;
 mod read_only;
 mod remedy;
