@@ -712,6 +712,79 @@ mod carriers {
     }
 
     #[test]
+    fn programs_that_start_others_are_seen_through() {
+        let started = [
+            "split --filter='rm x' f",
+            "split --filt 'rm x' f",
+            "npm exec -- rm x",
+            "npm x rm x",
+            "npm exec -c 'rm x'",
+            "pnpm dlx rm x",
+            "perf stat rm x",
+            "perf stat -e cycles -- rm x",
+            "perf record -o f rm x",
+            "perf stat --pre 'rm x' ls",
+            "perf trace rm x",
+            "valgrind --leak-check=full rm x",
+            "ssh-agent -t 5 rm x",
+            "make SHELL='rm x'",
+            "make all CC='rm x' V=1",
+            "make 'X!=rm x'",
+            "go test -exec 'rm x' ./...",
+            "go test ./... -exec='rm x'",
+            "go build --toolexec rm .",
+            "go vet -vettool=/bin/rm .",
+        ];
+        let denied = rules(&["*"], &[], &["rm"]);
+        let carriers = rules(
+            &[
+                "split",
+                "npm",
+                "pnpm",
+                "perf",
+                "valgrind",
+                "ssh-agent",
+                "run-parts",
+                "make",
+                "go",
+            ],
+            &[],
+            &[],
+        );
+        let machine = Machine::default();
+        for line in started {
+            assert_eq!(machine.answer(&denied, line), "deny rule-deny", "{line}");
+            let answer = machine.answer(&carriers, line);
+            assert!(answer.starts_with("ask"), "{line}: {answer}");
+        }
+        for line in [
+            "run-parts d",
+            "make -f other",
+            "make \"$x\"",
+            "make X='$(shell id)'",
+            "make MAKEFLAGS=--eval=x",
+            "go build -ldflags '-extld=./x' .",
+        ] {
+            let answer = machine.answer(&carriers, line);
+            assert!(answer.starts_with("ask"), "{line}: {answer}");
+        }
+        for line in [
+            "split -l 5 f",
+            "npm test",
+            "npm run build",
+            "make -j4 all V=1 PREFIX=/usr",
+            "go test -run X -count=1 ./...",
+            "run-parts --list d",
+        ] {
+            assert_eq!(
+                machine.answer(&carriers, line),
+                "allow rule-allow",
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
     fn program_texts_are_further_programs() {
         check(
             &rules(&["sed", "awk", "awk '{print > \"f\"}'"], &[], &[]),
@@ -1021,6 +1094,84 @@ mod accesses {
     }
 
     #[test]
+    fn paths_are_seen_in_every_program_that_takes_them() {
+        check(
+            &rules(&["*"], &[], &["read(s.key)", "write(s.key)"]),
+            &[
+                ("patch s.key p", "deny rule-deny"),
+                ("patch -o s.key a p", "deny rule-deny"),
+                ("split s.key", "deny rule-deny"),
+                ("gcc -o s.key a.c", "deny rule-deny"),
+                ("gcc -os.key a.c", "deny rule-deny"),
+                ("gcc -I s -Wall -fno-common a.c", "allow rule-allow"),
+                ("openssl enc -in s.key", "deny rule-deny"),
+                ("openssl rand -out s.key 5", "deny rule-deny"),
+                ("ssh-keygen -y -f s.key", "deny rule-deny"),
+                ("ssh-keygen -fs.key", "deny rule-deny"),
+                ("base64 s.key", "deny rule-deny"),
+                ("zip a.zip s.key", "deny rule-deny"),
+                ("zip s.key a", "deny rule-deny"),
+                ("scp s.key host:", "deny rule-deny"),
+                ("scp host:x s.key", "deny rule-deny"),
+                ("curl -d @s.key u", "deny rule-deny"),
+                ("curl -F f=@s.key\\;type=a u", "deny rule-deny"),
+                ("curl -T s.key u", "deny rule-deny"),
+                ("curl -o s.key u", "deny rule-deny"),
+                ("curl -O 'http://h/s.key?x'", "deny rule-deny"),
+                ("curl -O \"$u\"", "ask rule-ask"),
+                ("curl FILE:///ws/s.key", "deny rule-deny"),
+                ("curl -d a@b.c u", "allow rule-allow"),
+                ("git checkout HEAD s.key", "deny rule-deny"),
+                ("git mv s.key x", "deny rule-deny"),
+                ("git apply s.key", "deny rule-deny"),
+                ("git show HEAD:s.key", "deny rule-deny"),
+                ("git cat-file -p HEAD:./s.key", "deny rule-deny"),
+                ("git show HEAD:other", "allow rule-allow"),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_folder_is_all_that_lies_in_it() {
+        for rule in ["(s/**)", "(s/a/key)", "(s/*.pem)"] {
+            let rule = |kind: &str| format!("{kind}{rule}");
+            let policy = rules(&["*"], &[], &[&rule("read"), &rule("write")]);
+            let machine = Machine::default();
+            for line in [
+                "grep -r x s",
+                "grep -R x .",
+                "grep -r x",
+                "rg x",
+                "rg x s",
+                "cp -r s t",
+                "cp -a . /t",
+                "mv s t",
+                "tar cf x s",
+                "tar -c .",
+                "rm -rf s",
+                "chmod -R 0 s",
+                "zip -r x s",
+                "diff -r s t",
+                "git add .",
+                "git checkout .",
+            ] {
+                let answer = machine.answer(&policy, line);
+                assert!(!answer.starts_with("allow"), "{line}: {answer}");
+            }
+            for line in [
+                "grep x t",
+                "grep -r x t",
+                "rg x t",
+                "mv a b",
+                "ls .",
+                "tar cf x t",
+            ] {
+                assert_eq!(machine.answer(&policy, line), "allow rule-allow", "{line}");
+            }
+        }
+    }
+
+    #[test]
     fn open_streams_are_no_access() {
         check(
             &rules(&["ls"], &[], &[]),
@@ -1314,6 +1465,10 @@ mod read_only {
             "ls --unknown-option",
             "git log --output=x",
             "git log --ext-diff",
+            "git log --format='%h %G?'",
+            "git show --pretty=format:%GK",
+            "git log --pretty=\"$x\"",
+            "git for-each-ref --format='%(signature)'",
             "git branch new",
             "git branch -D x",
             "git -c a=b status",

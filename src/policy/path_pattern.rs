@@ -122,6 +122,32 @@ impl PathPattern {
         !roots.any(|root| shared.is_within(root) || root.is_within(&shared))
     }
 
+    /// Whether something the pattern can match may lie below the folder. A pattern that starts with a
+    /// wildcard names no place, so it says nothing of any.
+    pub(super) fn may_lie_below(&self, folder: &AbsolutePath, facts: &Facts) -> bool {
+        if self.prefix.is_empty() {
+            return false;
+        }
+        let base = match self.base {
+            Base::Root => folder.join("/"),
+            Base::Workspace => facts.workspace.clone(),
+            Base::Home => match &facts.home {
+                Some(home) => home.clone(),
+                None => return false,
+            },
+        };
+        let whole = self.prefix.len() == self.glob.glob().len();
+        let known = match self.prefix.iter().rposition(|byte| *byte == b'/') {
+            _ if whole => self.prefix.as_slice(),
+            Some(slash) => self.prefix.get(..slash).unwrap_or_default(),
+            None => b"",
+        };
+        let shared = base.join_bytes(known);
+        // `s/**` reaches into every folder below `s`.
+        let crosses = !whole && self.glob.glob().contains("**") && folder.is_within(&shared);
+        shared.is_within(folder) || crosses
+    }
+
     /// Whether the cleaned path matches.
     pub(super) fn matches(&self, path: &AbsolutePath, facts: &Facts) -> bool {
         let base = match self.base {

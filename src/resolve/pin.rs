@@ -62,6 +62,11 @@ impl Resolver {
             script: &survey.script,
             files: Vec::new(),
             known: BTreeMap::new(),
+            path_assigned: survey
+                .script
+                .subcommands
+                .iter()
+                .any(|subcommand| subcommand.argv.is_empty() && assigns_path(subcommand)),
             lookups: Vec::new(),
             of: Vec::new(),
         };
@@ -88,6 +93,8 @@ struct Pinning<'a> {
     files: Vec<Held>,
     /// Files by the path they were found at and the folder a relative interpreter would come from.
     known: BTreeMap<(AbsolutePath, Option<AbsolutePath>), usize>,
+    /// Whether the line gives PATH another value; worked out once, not for every sub-command.
+    path_assigned: bool,
     lookups: Vec<Lookup>,
     of: Vec<Option<usize>>,
 }
@@ -216,15 +223,8 @@ impl Pinning<'_> {
     /// What is not as the run has it where a sub-command is started: PATH assigned before it or by the
     /// line earlier, or something that a carrier changes.
     fn changes(&self, index: usize) -> Changes {
-        let assigns = |subcommand: &SubCommand| {
-            subcommand
-                .assignments
-                .iter()
-                .any(|assignment| assignment.name == b"PATH")
-        };
-        let by_line = |subcommand: &SubCommand| subcommand.argv.is_empty() && assigns(subcommand);
         let mut changes = Changes {
-            path: self.script.subcommands.iter().any(by_line),
+            path: self.path_assigned,
             ..Changes::default()
         };
         let mut at = Some(index);
@@ -232,7 +232,7 @@ impl Pinning<'_> {
             let Some(subcommand) = at.and_then(|at| self.script.subcommands.get(at)) else {
                 return changes;
             };
-            changes.path |= assigns(subcommand);
+            changes.path |= assigns_path(subcommand);
             if at != Some(index) {
                 changes.add(carrier_changes(subcommand));
             }
@@ -240,6 +240,13 @@ impl Pinning<'_> {
         }
         Changes::ALL
     }
+}
+
+fn assigns_path(subcommand: &SubCommand) -> bool {
+    subcommand
+        .assignments
+        .iter()
+        .any(|assignment| assignment.name == b"PATH")
 }
 
 /// What is no longer as the run has it.

@@ -1,11 +1,11 @@
 //! Values that arithmetic meets: bash evaluates the *value* of a name, and a subscript in it runs
 //! what it substitutes (`read x < f; echo $((x))` with `a[$(id)]` in the file).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Parser;
 use super::cursor::{continues_name, is_name};
-use crate::model::script::{Dynamic, Piece, Script, Span, SubCommand, Word};
+use crate::model::script::{Dynamic, Loop, Piece, Script, Span, SubCommand, Word};
 
 /// Substitutions in arithmetic that are looked at; more count as foreign.
 const SPANS: usize = 64;
@@ -17,7 +17,30 @@ pub(super) struct Evaluated {
     names: BTreeSet<Vec<u8>>,
     /// Evaluated texts with a substitution in them.
     substitutions: Vec<Span>,
+    /// An evaluated text holds an argument of the shell or of a function.
+    positional: bool,
 }
+
+/// Whether bash, in one version or another, evaluates whatever is assigned to the variable: it is an
+/// integer from the start.
+fn is_integer(name: &[u8]) -> bool {
+    matches!(
+        name,
+        b"RANDOM" | b"SRANDOM" | b"SECONDS" | b"OPTIND" | b"HISTCMD" | b"LINENO" | b"BASHPID"
+    )
+}
+
+/// Variables that bash fills without an assignment of the line, with text from anywhere: `: $(cat f)`
+/// fills `_`, `[[ $(cat f) =~ … ]]` fills `BASH_REMATCH`.
+const FILLED: [&[u8]; 7] = [
+    b"_",
+    b"BASH_REMATCH",
+    b"BASH_COMMAND",
+    b"BASH_ARGV",
+    b"DIRSTACK",
+    b"PWD",
+    b"OLDPWD",
+];
 
 impl Parser<'_, '_> {
     /// Records that the text between two offsets is evaluated.
@@ -26,6 +49,7 @@ impl Parser<'_, '_> {
         let span = self.span(start, end);
         let evaluated = &mut self.state.evaluated;
         evaluated.names.extend(names(text));
+        evaluated.positional |= holds_argument(text);
         let runs = text
             .windows(3)
             .any(|three| three.starts_with(b"$(") && three != b"$((");
@@ -41,12 +65,22 @@ impl Evaluated {
         self.names.extend(names(text));
     }
 
+    /// Records an assignment to a variable: `RANDOM=$x` evaluates. True if it does.
+    pub(super) fn note_variable(&mut self, name: &[u8]) -> bool {
+        let integer = is_integer(name);
+        if integer {
+            self.names.insert(name.to_vec());
+        }
+        integer
+    }
+
     /// Whether something evaluated may be text that a program or a file gave.
     pub(super) fn is_foreign(&self, script: &Script, line: &[u8]) -> bool {
-        if self.names.is_empty() && self.substitutions.is_empty() {
+        if self.names.is_empty() && self.substitutions.is_empty() && !self.positional {
             return false;
         }
-        let direct = self.substitutions.len() > SPANS
+        let direct = self.positional
+            || self.substitutions.len() > SPANS
             || self
                 .substitutions
                 .iter()
@@ -56,33 +90,53 @@ impl Evaluated {
 
     /// Follows the evaluated names through the values they get, and the names in those.
     fn foreign_names(&self, script: &Script, line: &[u8]) -> bool {
+        let loops: BTreeMap<usize, &Loop> = script
+            .loops
+            .iter()
+            .map(|each| (each.header, each))
+            .collect();
+        let mut values: BTreeMap<&[u8], Vec<&[Word]>> = BTreeMap::new();
+        for (index, sub) in script.subcommands.iter().enumerate() {
+            for assignment in &sub.assignments {
+                let given = loops.get(&index).map_or_else(
+                    || std::slice::from_ref(&assignment.value),
+                    |each| each.values.as_slice(),
+                );
+                values.entry(&assignment.name).or_default().push(given);
+            }
+        }
         let mut reached = self.names.clone();
-        loop {
-            let before = reached.len();
-            for (index, sub) in script.subcommands.iter().enumerate() {
-                for assignment in &sub.assignments {
-                    if !reached.contains(&assignment.name) {
-                        continue;
-                    }
-                    let list = script.loops.iter().find(|each| each.header == index);
-                    let values = list.map_or_else(
-                        || std::slice::from_ref(&assignment.value),
-                        |each| each.values.as_slice(),
-                    );
-                    for value in values {
-                        let Some(names) = links(script, value, line) else {
-                            return true;
-                        };
-                        reached.extend(names);
+        let mut left: Vec<Vec<u8>> = self.names.iter().cloned().collect();
+        let mut substitutions = 0_usize;
+        while let Some(name) = left.pop() {
+            if FILLED.contains(&name.as_slice()) {
+                return true;
+            }
+            let given = values.get(name.as_slice()).into_iter().flatten().copied();
+            for value in given.flatten() {
+                substitutions += usize::from(value.dynamic() == Some(Dynamic::CommandSubstitution));
+                let Some(names) = links(script, value, line).filter(|_| substitutions <= SPANS)
+                else {
+                    return true;
+                };
+                for name in names {
+                    if reached.insert(name.clone()) {
+                        left.push(name);
                     }
                 }
             }
-            if reached.len() == before {
-                // `[[ $(cat f) =~ … ]]` fills it without an assignment.
-                return reached.contains(b"BASH_REMATCH".as_slice());
-            }
         }
+        false
     }
+}
+
+/// Whether the text holds `$1`, `$@`, `${1…}` or their like. `$#` is a number.
+fn holds_argument(text: &[u8]) -> bool {
+    text.split(|&byte| byte == b'$').skip(1).any(|after| {
+        let name = after.strip_prefix(b"{").unwrap_or(after);
+        name.first()
+            .is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b'@' | b'*'))
+    })
 }
 
 fn names(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
@@ -104,6 +158,8 @@ fn links(script: &Script, value: &Word, line: &[u8]) -> Option<Vec<Vec<u8>>> {
                 let number = match reason {
                     Dynamic::Arithmetic => true,
                     Dynamic::CommandSubstitution => prints_numbers(script, value.span),
+                    // `x=$1=$?` ends in one, too.
+                    Dynamic::Parameter if value.pieces.len() > 1 => false,
                     Dynamic::Parameter => line
                         .get(value.span.start..value.span.end)
                         .is_some_and(ends_in_number),

@@ -1,5 +1,7 @@
 //! `while`, `until`, `for` and `select`.
 
+use std::collections::BTreeSet;
+
 use super::cursor::is_name;
 use super::keyword::Keyword;
 use super::list::Until;
@@ -34,6 +36,9 @@ impl Parser<'_, '_> {
     /// The rest of `select`.
     pub(super) fn select_loop(&mut self) -> Parsed<()> {
         self.blanks()?;
+        // The line that was read, whatever it holds.
+        let reply = BTreeSet::from([b"REPLY".to_vec()]);
+        self.assign_dynamically(reply, self.pos, self.pos, Dynamic::Array);
         self.word_loop()
     }
 

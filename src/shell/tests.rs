@@ -626,6 +626,29 @@ fn arithmetic_on_text_from_elsewhere_is_opaque() {
         "x=$(wc -l f); echo $((x))",
         "mapfile -t x < f; echo $((x))",
         "[[ $y =~ (.*) ]]; echo $((BASH_REMATCH[1]))",
+        "RANDOM=$(cat f)",
+        "read k < f; RANDOM=$k",
+        "read k < f; RANDOM=$k ls",
+        "read RANDOM < f",
+        "k=$(cat f); OPTIND=$k",
+        "k=$(cat f); SECONDS+=$k",
+        "k=$(cat f); export SECONDS=$k",
+        "k=$(cat f); echo ${RANDOM:=$k}",
+        "for RANDOM in $(cat f); do :; done",
+        "RANDOM='a[$(id)]'",
+        "set -- $(cat f); echo $(($1))",
+        "set -- $(cat f); echo $((${1}))",
+        "set -- $(cat f); echo $(($*))",
+        "set -- $(cat f); let $1",
+        "set -- $(cat f); [[ $1 -eq 2 ]]",
+        "set -- $(cat f); echo ${x:$1}",
+        "set -- $(cat f); y=$1; echo $((y))",
+        "set -- $(cat f); y=$1=$?; echo $((y))",
+        "set -- $(cat f); for y; do echo $((y)); done",
+        "set -- $(cat f); for y in \"$@\"; do echo $((y)); done",
+        "select y in a b; do echo $((REPLY)); done < f",
+        ": $(cat f); echo $((_))",
+        ": $(cat f); echo $(($_))",
     ] {
         assert!(is_opaque(line), "{line}");
     }
@@ -642,6 +665,12 @@ fn arithmetic_on_text_from_elsewhere_is_opaque() {
         "read x < f; [[ $x == y && -n $x ]]",
         "read x < f; echo \"$x\" $((1 + 2))",
         "echo $((HOME_COUNT))",
+        "RANDOM=5; SECONDS=0; OPTIND=1",
+        "n=3; RANDOM=$n",
+        "RANDOM=$$",
+        "echo $(($# + $?))",
+        "echo $((RANDOM % 6))",
+        "while getopts ab: o; do :; done; shift $((OPTIND - 1))",
     ] {
         assert!(!is_opaque(line), "{line}");
     }

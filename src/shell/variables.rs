@@ -52,6 +52,7 @@ impl Parser<'_, '_> {
         if name == b"CDPATH" {
             self.state.whereabouts.search();
         }
+        self.state.evaluates |= self.state.evaluated.note_variable(name);
     }
 
     /// Built-ins that assign variables named by their arguments.
@@ -80,7 +81,8 @@ impl Parser<'_, '_> {
         let mut names: Vec<Vec<u8>> = match name {
             b"read" => vec![b"REPLY".to_vec()],
             b"mapfile" | b"readarray" => vec![b"MAPFILE".to_vec()],
-            b"getopts" => vec![b"OPTARG".to_vec(), b"OPTIND".to_vec()],
+            // What it puts into `OPTIND` is a number.
+            b"getopts" => vec![b"OPTARG".to_vec()],
             _ => Vec::new(),
         };
         if matches!(name, b"declare" | b"typeset" | b"local" | b"readonly")

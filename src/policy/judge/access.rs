@@ -1,5 +1,6 @@
 //! Rules on paths, variables and hosts.
 
+use super::descent;
 use super::read_only;
 use super::view::View;
 use super::{Answer, is_redirection};
@@ -44,15 +45,28 @@ pub(super) fn path(
     direction: Direction,
 ) -> Answer {
     let facts = view.scene.facts;
+    // What is done to a folder is done to all that lies in it.
+    let below = !is_redirection(access.source) && descent::descends(view, direction);
     let restrict = |rule: &Rule| {
         rule.targets
             .iter()
             .filter_map(|target| direction.pattern(target))
             .map(|pattern| match &access.path {
                 // Deny needs the link or its target.
-                Some(path) => (pattern.matches(path, facts)
-                    || pattern.matches(view.scene.target(path), facts))
-                .into(),
+                Some(path) => {
+                    let target = view.scene.target(path);
+                    if pattern.matches(path, facts) || pattern.matches(target, facts) {
+                        Match::Yes
+                    } else if below
+                        && !rule.advisory
+                        && (pattern.may_lie_below(path, facts)
+                            || pattern.may_lie_below(target, facts))
+                    {
+                        Match::Maybe
+                    } else {
+                        Match::No
+                    }
+                }
                 // An advisory rule looks at what the line shows.
                 None if rule.advisory => Match::No,
                 None => Match::Maybe,

@@ -151,7 +151,9 @@ const fn names_path(kind: crate::policy::knowledge::OperandKind) -> bool {
         OperandKind::Read | OperandKind::Write => true,
         // dd's operands are no plain paths; none of them proves to lie anywhere.
         OperandKind::Assignment => true,
-        OperandKind::Text | OperandKind::Effect | OperandKind::Variable => false,
+        OperandKind::Text | OperandKind::Effect | OperandKind::Variable | OperandKind::Setting => {
+            false
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 mod access;
 mod command;
 mod conditions;
+mod descent;
+mod forms;
 mod own;
 mod read_only;
 mod remedy;

@@ -80,7 +80,13 @@ fn only_reads(view: &View<'_>) -> bool {
         });
     let operands = reading.uses().iter().all(|operand| match operand.kind {
         Some(OperandKind::Text | OperandKind::Read | OperandKind::Variable) => true,
-        Some(OperandKind::Write | OperandKind::Assignment | OperandKind::Effect) | None => false,
+        Some(
+            OperandKind::Write
+            | OperandKind::Assignment
+            | OperandKind::Effect
+            | OperandKind::Setting,
+        )
+        | None => false,
     });
     let turns = (!reading.loose.is_empty() && could_turn(view)) || could_multiply(view);
     proved && !carries && options && operands && !turns
@@ -105,7 +111,10 @@ fn could_multiply(view: &View<'_>) -> bool {
 fn has_changing_operands(view: &View<'_>) -> bool {
     view.reading.level().is_some_and(|level| {
         level.operands.iter().any(|kind| match kind {
-            OperandKind::Write | OperandKind::Assignment | OperandKind::Effect => true,
+            OperandKind::Write
+            | OperandKind::Assignment
+            | OperandKind::Effect
+            | OperandKind::Setting => true,
             OperandKind::Text | OperandKind::Read | OperandKind::Variable => false,
         })
     })

@@ -50,12 +50,12 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    fn dynamic(&mut self, reason: &'static str) {
+    pub(super) fn dynamic(&mut self, reason: &'static str) {
         self.unknown.get_or_insert(reason);
     }
 }
 
-const POSIX_OR_BASH: &[Dialect] = &[Dialect::Posix, Dialect::Bash];
+pub(super) const POSIX_OR_BASH: &[Dialect] = &[Dialect::Posix, Dialect::Bash];
 const BASH: &[Dialect] = &[Dialect::Bash];
 
 /// Looks into the argv of `sub`.
@@ -81,6 +81,7 @@ pub(crate) fn carried(sub: &SubCommand) -> Carried {
         }
     }
     variables(sub, &reading, &mut carried);
+    super::settings::settings(sub, &reading, &mut carried);
     // An option that could appear and start something.
     let starts = reading.level().is_some_and(|level| {
         let executes = level

@@ -84,6 +84,8 @@ pub(crate) enum OperandKind {
     Effect,
     /// The name of a variable that gets a value.
     Variable,
+    /// `NAME=VALUE` of make, whose value may be code; anything else is text.
+    Setting,
 }
 
 /// The language of a program text.
@@ -329,6 +331,7 @@ fn operands(texts: &[String]) -> Result<(Vec<OperandKind>, Option<usize>), Strin
             "assignment" => OperandKind::Assignment,
             "effect" => OperandKind::Effect,
             "variable" => OperandKind::Variable,
+            "setting" => OperandKind::Setting,
             other => return Err(format!("`{other}` is no kind of operand")),
         });
     }

@@ -6,6 +6,7 @@ mod carried;
 mod files;
 mod grammar;
 mod reading;
+mod settings;
 mod text;
 
 use std::sync::OnceLock;

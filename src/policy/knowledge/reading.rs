@@ -27,7 +27,8 @@ impl Seen<'_> {
         self.spec.map(|spec| spec.kind)
     }
 
-    fn is(&self, name: &str) -> bool {
+    /// Whether it is the option `name`, or an alias of it.
+    pub(crate) fn is(&self, name: &str) -> bool {
         self.spec.map_or_else(
             || self.spelling == name.as_bytes(),
             |spec| spec.spellings.iter().any(|spelling| spelling == name),
@@ -299,14 +300,32 @@ impl<'g> Reading<'g> {
 
     /// `-word`, for programs without bundles.
     fn single(&mut self, at: usize, word: &Word, known: &[u8]) -> usize {
-        if word.as_static().is_none() {
+        let equals = known.iter().position(|byte| *byte == b'=');
+        if word.as_static().is_none() && equals.is_none() {
             self.loose.push(at);
             self.note(None, known, at, None);
             return at + 1;
         }
         let text = String::from_utf8_lossy(known).into_owned();
+        if let Some(equals) = equals
+            && let Some(spec) = text.get(..equals).and_then(|name| self.spec(name))
+            && spec.value != Value::None
+        {
+            // `-exec=PROGRAM`
+            let name = known.get(..equals).unwrap_or_default();
+            self.note(Some(spec), name, at, Some(without_prefix(word, equals + 1)));
+            return at + 1;
+        }
         match self.spec(&text) {
             Some(spec) if spec.value == Value::Required => self.valued(spec, known, at, at + 1),
+            None if let Some(spec) = text.get(..2).and_then(|name| self.spec(name))
+                && spec.value == Value::Required =>
+            {
+                // `-oFILE` of a compiler.
+                let name = known.get(..2).unwrap_or_default();
+                self.note(Some(spec), name, at, Some(without_prefix(word, 2)));
+                at + 1
+            }
             spec => {
                 self.note(spec, known, at, None);
                 at + 1

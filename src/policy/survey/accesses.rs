@@ -32,6 +32,10 @@ pub(super) fn of(sub: &SubCommand, facts: &Facts, exported: bool) -> Vec<Access>
         options(sub, &reading, facts, &mut accesses);
         operands(sub, &reading, facts, exported, &mut accesses);
         into_folder(sub, &reading, facts, &mut accesses);
+        for (word, writes) in super::hidden::paths(sub, &reading) {
+            let access = file(sub, word, Source::Operand, facts);
+            accesses.extend(access.map(if writes { Access::Write } else { Access::Read }));
+        }
     }
     accesses
 }
@@ -130,7 +134,13 @@ fn options(sub: &SubCommand, reading: &Reading<'_>, facts: &Facts, accesses: &mu
         };
         let access = || file(sub, value.clone(), Source::Operand, facts);
         match kind {
-            ValueKind::Read | ValueKind::Folder => accesses.extend(access().map(Access::Read)),
+            ValueKind::Read | ValueKind::Folder => {
+                accesses.extend(access().map(Access::Read));
+                // The key of ssh-keygen.
+                if seen.effect() == Some(Effect::Writes) {
+                    accesses.extend(access().map(Access::Write));
+                }
+            }
             ValueKind::Write => accesses.extend(access().map(Access::Write)),
             ValueKind::Text | ValueKind::Command | ValueKind::Shell | ValueKind::Program => {}
         }
@@ -177,7 +187,7 @@ fn operands(
             Some(OperandKind::Variable) => {
                 accesses.extend(variable(sub, reading, word, exported));
             }
-            Some(OperandKind::Text | OperandKind::Effect) | None => {}
+            Some(OperandKind::Text | OperandKind::Effect | OperandKind::Setting) | None => {}
         }
     }
 }
@@ -216,7 +226,7 @@ fn into_folder(sub: &SubCommand, reading: &Reading<'_>, facts: &Facts, accesses:
 }
 
 /// The last part of a path.
-fn base(path: &[u8]) -> Option<&[u8]> {
+pub(super) fn base(path: &[u8]) -> Option<&[u8]> {
     path.rsplit(|byte| *byte == b'/')
         .find(|part| !part.is_empty())
 }

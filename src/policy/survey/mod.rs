@@ -2,6 +2,7 @@
 
 mod accesses;
 mod constants;
+mod hidden;
 mod loops;
 mod unfold;
 
