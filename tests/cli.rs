@@ -13,6 +13,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A scratch home with a workspace in it, taken away at the end.
 struct Scratch {
@@ -21,7 +22,11 @@ struct Scratch {
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let root = std::env::temp_dir().join(format!("tipstaff-cli-{name}-{}", std::process::id()));
+        // Tests run side by side, and two of them may have chosen the same name.
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tipstaff-cli-{name}-{}-{number}", std::process::id());
+        let root = std::env::temp_dir().join(name);
         std::fs::create_dir_all(root.join("home")).unwrap();
         std::fs::create_dir_all(root.join("ws")).unwrap();
         Self { root }
