@@ -152,7 +152,11 @@ fn said(message: Message, path: &AbsolutePath) -> LaunchError {
             path: path.clone(),
             source,
         },
-        Message::Failed(..) | Message::Ready(_) | Message::Observed(_) => LaunchError::Gone,
+        Message::Failed(..)
+        | Message::Ready(_)
+        | Message::Observed(_)
+        | Message::Placed(..)
+        | Message::Unplaced(..) => LaunchError::Gone,
     }
 }
 
