@@ -77,7 +77,7 @@ pub fn start(parked: Parked, approval: Approval) -> Result<Running, LaunchError>
         file: &file,
     };
     judged.check_files()?;
-    let tree = Tree::of(child.pid());
+    let tree = Tree::of(child.pid(), child.first());
     let options = ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL;
     let checked = match ptrace::seize(child.pid(), options) {
         Ok(()) => Checked::AtExec,

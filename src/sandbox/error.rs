@@ -148,11 +148,10 @@ impl SandboxError {
             },
             (Step::Namespaces, _) => Self::NoNamespaces {
                 found,
-                remedy: match errno {
-                    Errno::ENOSPC => "raise user.max_user_namespaces",
-                    _ => {
-                        "allow user namespaces (kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; in a container, let its seccomp profile pass unshare)"
-                    }
+                remedy: if errno == Errno::ENOSPC {
+                    "raise user.max_user_namespaces"
+                } else {
+                    "allow user namespaces (kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; in a container, let its seccomp profile pass unshare)"
                 },
             },
             (Step::Root, _) => Self::NoNamespaces {

@@ -1,5 +1,6 @@
 //! A child that is ours until it is handed on: dropped, it is killed and reaped.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -40,6 +41,8 @@ pub struct HeldChild {
     /// Process 1 of its namespaces: when it dies, so does everything in them.
     first: Option<Forked>,
     control: OwnedFd,
+    /// A message that came before the child was known.
+    early: Cell<Option<Message>>,
     ended: bool,
     _thread: PhantomData<*const ()>,
 }
@@ -54,6 +57,7 @@ impl HeldChild {
             forked,
             first: None,
             control,
+            early: Cell::new(None),
             ended: false,
             _thread: PhantomData,
         };
@@ -70,25 +74,25 @@ impl HeldChild {
     /// The process that was forked only makes the namespaces and the child in them: takes both over from
     /// it and reaps it.
     fn take_place(&mut self) -> Result<(), SandboxError> {
-        let failed = SandboxError::prepare("read");
-        match self.message().map_err(failed)? {
-            Some(Message::Placed(first, command)) => {
-                self.first = Some(opened(first)?);
-                let founder = std::mem::replace(&mut self.forked, opened(command)?);
-                end(&founder);
-                Ok(())
+        loop {
+            match self.receive().map_err(SandboxError::prepare("read"))? {
+                Some(Message::Placed(first, command)) => {
+                    self.first = Some(opened(first)?);
+                    end(&std::mem::replace(&mut self.forked, opened(command)?));
+                    return Ok(());
+                }
+                Some(Message::Unplaced(step, errno, first)) => {
+                    self.first = first.map(opened).transpose()?;
+                    return Err(SandboxError::step(step, errno));
+                }
+                // The child may be quicker than who made it.
+                Some(early @ (Message::Ready(_) | Message::Failed(..))) => {
+                    self.early.set(Some(early))
+                }
+                Some(Message::Observed(_) | Message::ExecFailed(_)) | None => {
+                    return Err(SandboxError::Gone);
+                }
             }
-            Some(Message::Unplaced(step, errno, first)) => {
-                self.first = first.map(opened).transpose()?;
-                Err(SandboxError::step(step, errno))
-            }
-            Some(
-                Message::Failed(..)
-                | Message::Ready(_)
-                | Message::Observed(_)
-                | Message::ExecFailed(_),
-            )
-            | None => Err(SandboxError::Gone),
         }
     }
 
@@ -114,6 +118,13 @@ impl HeldChild {
 
     /// The next message; `None` when it has ended, or says what no child says.
     pub fn message(&self) -> Result<Option<Message>, Errno> {
+        match self.early.take() {
+            Some(early) => Ok(Some(early)),
+            None => self.receive(),
+        }
+    }
+
+    fn receive(&self) -> Result<Option<Message>, Errno> {
         let patience = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
         let mut ready = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
         loop {
