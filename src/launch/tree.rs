@@ -94,7 +94,9 @@ impl Tree {
                 };
             }
             for (pid, stat) in &alive {
-                if send(*pid, stat, Signal::SIGKILL) && *pid != self.root.as_raw() {
+                // With its namespace a member may be dead before its turn comes.
+                let dies = send(*pid, stat, Signal::SIGKILL) || self.first.is_some();
+                if dies && *pid != self.root.as_raw() {
                     killed.entry(*pid).or_insert_with(|| stat.process(*pid));
                 }
             }
