@@ -1,4 +1,5 @@
-//! What parsing and judging cost: `cargo bench --bench parse`; a broken budget is a failure.
+//! What parsing and judging cost: `cargo bench --bench parse`, or with `-- --enforce` to fail when a budget
+//! is broken.
 //!
 //! Best of many rounds: the least disturbed one tells what the code costs. docs/performance.md holds
 //! figures with their commands.
@@ -35,6 +36,7 @@ struct Row {
 }
 
 fn main() -> ExitCode {
+    let strict = std::env::args().any(|word| word == "--enforce");
     let rows = [
         parsing(),
         length(),
@@ -52,7 +54,7 @@ fn main() -> ExitCode {
         );
     }
     let broken = rows.iter().filter(|row| !row.kept).count();
-    if broken > 0 {
+    if strict && broken > 0 {
         eprintln!("bench: {broken} of the budgets are broken");
         return ExitCode::FAILURE;
     }

@@ -2,6 +2,7 @@
 //! policies and lines made of the same few words, so that most of them meet.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "other tests use more of it")]
 mod support;
 
 use proptest::collection::vec;

@@ -10,8 +10,7 @@ mod paths;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use regex::RegexSet;
-use regex::RegexSetBuilder;
+use regex::{RegexSet, RegexSetBuilder};
 
 use super::glob::Glob;
 use super::pattern::{Arguments, CommandPattern, Item, ProgramPattern};
@@ -227,9 +226,9 @@ impl Words {
 /// Command patterns: by the last component of the program, then by the first argument.
 #[derive(Debug, Default)]
 struct Commands {
-    named: HashMap<Vec<u8>, Arguments1>,
+    named: HashMap<Vec<u8>, FirstArguments>,
     /// The program's name has wildcards.
-    wild: Arguments1,
+    wild: FirstArguments,
     contents: HashMap<Digest, Vec<Spot>>,
     expressions: Expressions,
 }
@@ -289,12 +288,12 @@ impl Commands {
 
 /// Patterns of one program by their first argument.
 #[derive(Debug, Default)]
-struct Arguments1 {
+struct FirstArguments {
     exact: HashMap<Vec<u8>, Vec<Spot>>,
     any: Vec<Spot>,
 }
 
-impl Arguments1 {
+impl FirstArguments {
     fn add(&mut self, spot: Spot, items: &[Item]) {
         let texts: Option<Vec<&[u8]>> = match items.first() {
             // A path is compared with an operand wherever that is seen from.
