@@ -1,5 +1,7 @@
-//! `enforce --without landlock|seccomp PROGRAM ARGS…`: a host that lacks one of the two, made by a
-//! filter that answers their system calls as a kernel built without them does: ENOSYS.
+//! `enforce --without WHAT PROGRAM ARGS…`: a host that lacks something, made by a filter that answers its
+//! system calls as such a host does. `landlock` and `seccomp`: ENOSYS, a kernel built without them.
+//! `listener`: EBUSY, inside another supervisor. `ptrace`: EPERM, Yama or a container. `answers`: ENOTTY,
+//! a listener that hands nothing out.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,22 +33,40 @@ pub fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn filter(what: &str) -> Outcome<BpfProgram> {
-    let calls = match what {
-        "landlock" => BTreeMap::from([
-            (libc::SYS_landlock_create_ruleset, Vec::new()),
-            (libc::SYS_landlock_add_rule, Vec::new()),
-            (libc::SYS_landlock_restrict_self, Vec::new()),
-        ]),
-        "seccomp" => BTreeMap::from([
-            (libc::SYS_seccomp, Vec::new()),
-            (
-                libc::SYS_prctl,
-                vec![first_argument_is(libc::PR_SET_SECCOMP)?],
-            ),
-        ]),
+    let (calls, errno) = match what {
+        "landlock" => (
+            BTreeMap::from([
+                (libc::SYS_landlock_create_ruleset, Vec::new()),
+                (libc::SYS_landlock_add_rule, Vec::new()),
+                (libc::SYS_landlock_restrict_self, Vec::new()),
+            ]),
+            libc::ENOSYS,
+        ),
+        "seccomp" => (
+            BTreeMap::from([
+                (libc::SYS_seccomp, Vec::new()),
+                (
+                    libc::SYS_prctl,
+                    vec![argument_is(0, libc::PR_SET_SECCOMP.try_into()?)?],
+                ),
+            ]),
+            libc::ENOSYS,
+        ),
+        "listener" => (
+            BTreeMap::from([(libc::SYS_seccomp, vec![has_bit(1, NEW_LISTENER)?])]),
+            libc::EBUSY,
+        ),
+        "ptrace" => (
+            BTreeMap::from([(libc::SYS_ptrace, Vec::new())]),
+            libc::EPERM,
+        ),
+        "answers" => (
+            BTreeMap::from([(libc::SYS_ioctl, vec![argument_is(1, NOTIF_RECV)?])]),
+            libc::ENOTTY,
+        ),
         other => return fail(format!("`{other}` cannot be hidden")),
     };
-    let missing = SeccompAction::Errno(u32::try_from(libc::ENOSYS)?);
+    let missing = SeccompAction::Errno(u32::try_from(errno)?);
     let filter = SeccompFilter::new(
         calls,
         SeccompAction::Allow,
@@ -56,8 +76,20 @@ fn filter(what: &str) -> Outcome<BpfProgram> {
     Ok(filter.try_into()?)
 }
 
-fn first_argument_is(value: i32) -> Outcome<SeccompRule> {
-    let value = u64::try_from(value)?;
-    let condition = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)?;
+/// `SECCOMP_FILTER_FLAG_NEW_LISTENER`
+const NEW_LISTENER: u64 = 1 << 3;
+/// `SECCOMP_IOCTL_NOTIF_RECV`
+const NOTIF_RECV: u64 = 0xc050_2100;
+
+fn argument_is(argument: u8, value: u64) -> Outcome<SeccompRule> {
+    rule(argument, SeccompCmpOp::Eq, value)
+}
+
+fn has_bit(argument: u8, bit: u64) -> Outcome<SeccompRule> {
+    rule(argument, SeccompCmpOp::MaskedEq(bit), bit)
+}
+
+fn rule(argument: u8, operator: SeccompCmpOp, value: u64) -> Outcome<SeccompRule> {
+    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
     Ok(SeccompRule::new(vec![condition])?)
 }

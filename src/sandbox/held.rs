@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::{Pid, read, write};
+use nix::unistd::{Pid, write};
 
 use crate::sys::child::{self, Child, Forked, Message};
 use crate::sys::process;
@@ -72,6 +72,11 @@ impl HeldChild {
 
     /// The next message; `None` when it has ended, or says what no child says.
     pub fn message(&self) -> Result<Option<Message>, Errno> {
+        Ok(self.receive()?.0)
+    }
+
+    /// The next message with the descriptor that came with it.
+    pub(super) fn receive(&self) -> Result<(Option<Message>, Option<OwnedFd>), Errno> {
         let patience = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
         let mut ready = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
         loop {
@@ -82,11 +87,9 @@ impl HeldChild {
                 Err(errno) => return Err(errno),
             }
         }
-        let mut bytes = [0u8; Message::BYTES];
-        match read(&self.control, &mut bytes) {
-            Ok(length) => Ok(bytes.get(..length).and_then(Message::read)),
-            Err(Errno::ECONNRESET) => Ok(None),
-            Err(errno) => Err(errno),
+        match child::receive(self.control.as_fd()) {
+            Err(Errno::ECONNRESET) => Ok((None, None)),
+            answer => answer,
         }
     }
 

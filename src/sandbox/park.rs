@@ -50,6 +50,18 @@ pub struct Order<'a> {
     pub temporary: Temporary,
     /// Descriptors 0, 1 and 2.
     pub stdio: [StdioFd; 3],
+    /// Whether every exec of the command waits for the supervisor.
+    pub gate: Gate,
+}
+
+/// Whether the command stands behind a gate. Whoever asks for one has to serve it: until an exec is
+/// answered it waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// It does; the proof says so, or there is no parked child.
+    Wanted,
+    /// It does not, and why.
+    None(String),
 }
 
 /// A proved child that waits. Dropped, it is killed and reaped, and its temporary folder is removed.
@@ -57,6 +69,7 @@ pub struct Order<'a> {
 pub struct Parked {
     child: HeldChild,
     proof: Proof,
+    listener: Option<OwnedFd>,
     start: Start,
     executable: Executable,
     argv: Vec<Vec<u8>>,
@@ -72,6 +85,8 @@ pub struct Parts {
     pub child: HeldChild,
     /// Its proof.
     pub proof: Proof,
+    /// Where its execs wait, when it stands behind a gate.
+    pub listener: Option<OwnedFd>,
     /// How it starts.
     pub start: Start,
     /// What it will execute.
@@ -95,6 +110,21 @@ impl Parked {
         self.child.pidfd()
     }
 
+    /// What it will execute.
+    pub const fn executable(&self) -> &Executable {
+        &self.executable
+    }
+
+    /// How it will start.
+    pub const fn how(&self) -> &Start {
+        &self.start
+    }
+
+    /// The argv it will start with.
+    pub fn argv(&self) -> &[Vec<u8>] {
+        &self.argv
+    }
+
     /// Its process id.
     pub fn pid(&self) -> i32 {
         self.child.pid().as_raw()
@@ -105,6 +135,7 @@ impl Parked {
         let Self {
             child,
             proof,
+            listener,
             start,
             executable,
             argv,
@@ -114,6 +145,7 @@ impl Parked {
         Parts {
             child,
             proof,
+            listener,
             start,
             executable,
             argv,
@@ -141,6 +173,7 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
         cwd,
         temporary,
         stdio,
+        gate,
     } = order;
     let landlock = Landlock::running()?;
     let filter = filter::program(plan.profile.network, landlock.unix_sockets())
@@ -180,6 +213,7 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
         own_network: own_network(plan.profile.network),
         canary: &canary,
         ruleset: ruleset.as_fd(),
+        gate: &gate,
         filter: &filter,
         // An interpreter opens its script by path, so a script is started by path.
         target: match plan.executable.format {
@@ -189,10 +223,17 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
         argv: &argv,
         envp: &envp,
     })?;
-    let proof = prove(&child, &plan.identity, plan.profile.network, landlock)?;
+    let (proof, listener) = prove(
+        &child,
+        &plan.identity,
+        plan.profile.network,
+        landlock,
+        &gate,
+    )?;
     Ok(Parked {
         child,
         proof,
+        listener,
         start: plan.start.clone(),
         executable: plan.executable.clone(),
         argv: plan.argv.clone(),
@@ -217,6 +258,7 @@ pub(super) struct Recipe<'a> {
     pub(super) own_network: bool,
     pub(super) canary: &'a Canary,
     pub(super) ruleset: BorrowedFd<'a>,
+    pub(super) gate: &'a Gate,
     pub(super) filter: &'a [nix::libc::sock_filter],
     pub(super) target: Target<'a>,
     pub(super) argv: &'a Arguments,
@@ -245,6 +287,10 @@ pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
             groups,
         }),
     };
+    let listener = match recipe.gate {
+        Gate::Wanted => Some(filter::listener()),
+        Gate::None(_) => None,
+    };
     let child = Child {
         control: theirs.as_fd(),
         folder: recipe.folder,
@@ -255,6 +301,7 @@ pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
         own_network: recipe.own_network,
         witness: recipe.canary.path(),
         ruleset: recipe.ruleset,
+        listener: listener.as_deref(),
         filter: recipe.filter,
         target: recipe.target,
         argv: recipe.argv,
@@ -271,8 +318,10 @@ pub(super) fn prove(
     identity: &Identity,
     network: Network,
     landlock: Landlock,
-) -> Result<Proof, SandboxError> {
-    let before = match child.message().map_err(SandboxError::prepare("read"))? {
+    gate: &Gate,
+) -> Result<(Proof, Option<OwnedFd>), SandboxError> {
+    let (said, listener) = child.receive().map_err(SandboxError::prepare("recvmsg"))?;
+    let before = match said {
         Some(Message::Ready(before)) => before,
         Some(Message::Failed(step, errno)) => return Err(SandboxError::step(step, errno)),
         Some(Message::Observed(_) | Message::ExecFailed(_)) | None => {
@@ -287,10 +336,12 @@ pub(super) fn prove(
             network,
             identity,
             before,
+            gate,
+            listener: listener.as_ref().map(OwnedFd::as_fd),
         },
     )?;
     fail::point("proof-read");
-    Ok(proof)
+    Ok((proof, listener))
 }
 
 /// Copies of the command's descriptors above 2, so that the child can put each in its place without

@@ -1,6 +1,6 @@
 //! What this host can enforce, found by doing it: a throw-away child is parked and proved.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -18,7 +18,9 @@ use super::canary::Canary;
 use super::capabilities;
 use super::error::SandboxError;
 use super::filter;
-use super::park::{self, Recipe};
+use super::gate::gate;
+use super::held::HeldChild;
+use super::park::{self, Gate, Recipe};
 use super::proof::{Proof, Witness};
 
 /// Whether one layer works here, in words.
@@ -47,7 +49,8 @@ pub struct Probe {
 pub fn probe() -> Probe {
     let root = nix::unistd::geteuid().is_root();
     let mut layers = vec![landlock(), capabilities::layer(root)];
-    let off = throw_away(Network::Off);
+    let gate = gate();
+    let off = throw_away(Network::Off, &gate, None).map(|thrown| thrown.proof);
     layers.push(match &off {
         Ok(proof) => Layer {
             name: "sandbox",
@@ -69,7 +72,20 @@ pub fn probe() -> Probe {
         },
         Err(error) => broken("ptrace", error),
     });
-    layers.push(match throw_away(Network::Loopback) {
+    layers.push(match gate {
+        Gate::Wanted => Layer {
+            name: "gate",
+            works: true,
+            seen: "every exec of a command waits to be judged, and is stopped before its first instruction".into(),
+        },
+        Gate::None(why) => Layer {
+            name: "gate",
+            works: false,
+            seen: why,
+        },
+    });
+    let none = Gate::None("not needed for this".into());
+    layers.push(match throw_away(Network::Loopback, &none, None) {
         Ok(_) => Layer {
             name: "network loopback",
             works: true,
@@ -121,8 +137,19 @@ fn broken(name: &'static str, error: &SandboxError) -> Layer {
     }
 }
 
-/// A child with the least of a sandbox, which is never told to start.
-fn throw_away(network: Network) -> Result<Proof, SandboxError> {
+/// A child that stands in the least of a sandbox.
+pub(super) struct Thrown {
+    pub(super) child: HeldChild,
+    pub(super) proof: Proof,
+    pub(super) listener: Option<OwnedFd>,
+}
+
+/// Parks one, behind a gate where it is told so; it would execute `program`, or nothing that exists.
+pub(super) fn throw_away(
+    network: Network,
+    gate: &Gate,
+    program: Option<BorrowedFd<'_>>,
+) -> Result<Thrown, SandboxError> {
     let landlock = Landlock::running()?;
     let profile = Profile {
         name: ProfileName::ReadOnly,
@@ -134,6 +161,10 @@ fn throw_away(network: Network) -> Result<Proof, SandboxError> {
     let filter = filter::program(network, landlock.unix_sockets()).map_err(SandboxError::Filter)?;
     let mut builder = Builder::new(landlock, network)?;
     builder.grant(&profile, &[])?;
+    let program = program.map(park::raised_copy).transpose()?;
+    if let Some(program) = &program {
+        builder.grant_program(program.as_fd())?;
+    }
     let ruleset = builder.finish()?;
     let canary = Canary::release(grants(&profile).map(|(path, _)| path))?;
     let nothing = Arguments::new([c"nothing".to_bytes()]).map_err(SandboxError::nul)?;
@@ -153,15 +184,24 @@ fn throw_away(network: Network) -> Result<Proof, SandboxError> {
         own_network: park::own_network(network),
         canary: &canary,
         ruleset: ruleset.as_fd(),
+        gate,
         filter: &filter,
-        target: Target::Path(c"/nonexistent"),
+        target: match &program {
+            Some(program) => Target::Descriptor(program.as_fd()),
+            None => Target::Path(c"/nonexistent"),
+        },
         argv: &nothing,
         envp: &nothing,
     })?;
-    park::prove(&child, &identity, network, landlock)
+    let (proof, listener) = park::prove(&child, &identity, network, landlock, gate)?;
+    Ok(Thrown {
+        child,
+        proof,
+        listener,
+    })
 }
 
-fn opened(path: &str, flags: OFlag) -> Result<OwnedFd, SandboxError> {
+pub(super) fn opened(path: &str, flags: OFlag) -> Result<OwnedFd, SandboxError> {
     open(path, flags | OFlag::O_CLOEXEC, Mode::empty()).map_err(|source: Errno| {
         SandboxError::Prepare {
             call: "open",
@@ -180,7 +220,12 @@ mod tests {
         let _alone = crate::sandbox::sample::alone();
         let probe = probe();
         assert_eq!(probe.level == Level::L0, probe.proof.is_none());
-        assert!(probe.level < Level::L2, "there is no gate yet");
+        let gate = probe
+            .layers
+            .iter()
+            .find(|layer| layer.name == "gate")
+            .unwrap();
+        assert_eq!(gate.works, probe.level >= Level::L2, "{}", gate.seen);
         assert!(probe.layers.iter().all(|layer| !layer.seen.is_empty()));
         assert!(
             probe

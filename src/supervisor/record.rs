@@ -10,6 +10,7 @@ use crate::audit::{
     self, Bytes, Decided, DecidedPart, Decider, Durability, Finished, Journal, PolicySource,
     RemovedName,
 };
+use crate::gate::Attempt;
 use crate::launch::{self, Ended};
 use crate::model::digest::Digest;
 use crate::model::judgement::Reason;
@@ -181,6 +182,80 @@ fn decider(who: &Who, decision: &Decision<'_>) -> Decider {
         object: decision.object.map(|object| object.to_string()),
         waited_ms: milliseconds(decision.waited),
     }
+}
+
+/// What was decided about an exec of a running command.
+pub struct ExecDecision<'a> {
+    pub verdict: Verdict,
+    pub outcome: Verdict,
+    pub reason: Reason,
+    pub by: Option<&'a Who>,
+    pub note: Option<&'a Note>,
+    pub object: Option<ObjectId>,
+    pub waited: Duration,
+    pub program: &'a [u8],
+    pub digest: Option<Digest>,
+    pub rule: Option<&'a str>,
+    pub detail: Option<&'a str>,
+}
+
+/// Bytes of an argv that a record holds; a longer one is cut at a word, and says so.
+const MOST_WORDS: usize = 128 * 1024;
+
+/// Writes a decision about an exec. It may not start before this has returned.
+pub fn exec(
+    journal: &Journal,
+    run: &str,
+    attempt: &Attempt,
+    decision: &ExecDecision<'_>,
+) -> Result<(), Error> {
+    let mut room = MOST_WORDS;
+    let argv: Vec<Bytes> = attempt
+        .argv
+        .iter()
+        .map_while(|word| {
+            room = room.checked_sub(word.len() + 1)?;
+            Some(Bytes(word.clone()))
+        })
+        .collect();
+    let lineage = attempt.image.iter().flat_map(|image| &image.lineage);
+    let record = audit::Exec {
+        id: audit::new_id(),
+        run: run.to_owned(),
+        pid: attempt.pid,
+        more_words: attempt.argv.len() - argv.len(),
+        argv,
+        program: Bytes(decision.program.to_vec()),
+        digest: decision.digest,
+        lineage: lineage
+            .map(|path| Bytes(path.as_bytes().to_vec()))
+            .collect(),
+        verdict: decision.verdict,
+        outcome: decision.outcome,
+        reason: decision.reason,
+        rule: decision.rule.map(str::to_owned),
+        detail: decision
+            .detail
+            .map(|detail| Bytes(detail.as_bytes().to_vec())),
+        decider: decision.by.map(|who| {
+            let answer = Decision {
+                verdict: decision.outcome,
+                reason: decision.reason,
+                proof: None,
+                object: decision.object,
+                by: decision.by,
+                note: decision.note,
+                waited: decision.waited,
+            };
+            decider(who, &answer)
+        }),
+    };
+    let lasts = match decision.by {
+        Some(_) => Durability::Power,
+        None => Durability::Process,
+    };
+    journal.exec(&record, lasts)?;
+    Ok(())
 }
 
 /// Writes how a decided run ended.

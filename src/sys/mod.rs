@@ -9,6 +9,7 @@ pub mod child;
 pub mod fail;
 pub mod landlock;
 mod loopback;
+pub mod notify;
 pub mod process;
 pub mod raw;
 pub mod trace;

@@ -60,3 +60,89 @@ pub fn stop(pid: Pid) -> Result<Stop, Errno> {
         _ => Stop::Other,
     })
 }
+
+/// What waitpid(2) tells of a traced task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Stopped after an exec, before the first instruction of the new program. PTRACE_EVENT_EXEC
+    Executed,
+    /// Stopped where it was interrupted, or with its whole group. PTRACE_EVENT_STOP
+    Halted,
+    /// Stopped with a signal that it has not got yet, by number: real-time signals have no name.
+    Signal(i32),
+    /// Stopped for another reason.
+    Other,
+    /// It has ended.
+    Ended,
+}
+
+/// Waits for the next word of any task that this very thread traces. waitpid(2), __WNOTHREAD
+pub fn told() -> Result<(Pid, Told), Errno> {
+    let mut status = 0;
+    let flags = libc::__WALL | libc::__WNOTHREAD;
+    let words = [
+        raw::word(-1),
+        std::ptr::from_mut(&mut status) as usize,
+        raw::word(flags),
+        0,
+        0,
+        0,
+    ];
+    loop {
+        // SAFETY: the kernel writes one int to `status`; a null rusage is not written. wait4(2)
+        match unsafe { raw::call(libc::SYS_wait4, words) } {
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+            Ok(pid) => {
+                let pid = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
+                return Ok((Pid::from_raw(pid), read(status)));
+            }
+        }
+    }
+}
+
+/// Takes a wait status apart. ptrace(2)
+fn read(status: i32) -> Told {
+    if !libc::WIFSTOPPED(status) {
+        return Told::Ended;
+    }
+    match (status >> 16, libc::WSTOPSIG(status)) {
+        (libc::PTRACE_EVENT_EXEC, _) => Told::Executed,
+        (libc::PTRACE_EVENT_STOP, _) => Told::Halted,
+        (0, signal) => Told::Signal(signal),
+        (_, _) => Told::Other,
+    }
+}
+
+/// Lets a stopped task go on, with `signal` or, by 0, without. PTRACE_CONT
+pub fn go_on(pid: Pid, signal: i32) -> Result<(), Errno> {
+    let words = [
+        raw::word(PTRACE_CONT),
+        raw::word(pid.as_raw()),
+        0,
+        raw::word(signal),
+        0,
+        0,
+    ];
+    raw::plain(libc::SYS_ptrace, words).map(|_| ())
+}
+
+/// `PTRACE_CONT`
+const PTRACE_CONT: i32 = 7;
+
+#[cfg(test)]
+mod tests {
+    use super::{Told, read};
+
+    #[test]
+    fn statuses_are_told_apart() {
+        let stopped = |event: i32, signal: i32| (event << 16) | (signal << 8) | 0x7f;
+        assert_eq!(read(stopped(4, 5)), Told::Executed);
+        assert_eq!(read(stopped(128, 5)), Told::Halted);
+        assert_eq!(read(stopped(128, 19)), Told::Halted);
+        assert_eq!(read(stopped(0, 34)), Told::Signal(34));
+        assert_eq!(read(stopped(1, 5)), Told::Other);
+        assert_eq!(read(0x0700), Told::Ended);
+        assert_eq!(read(9), Told::Ended);
+    }
+}

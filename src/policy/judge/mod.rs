@@ -69,7 +69,8 @@ const fn weight(reason: Reason) -> u8 {
         | Reason::ApproverError
         | Reason::CallChanged
         | Reason::Cancelled
-        | Reason::Bypass => 0,
+        | Reason::Bypass
+        | Reason::ProgramHidden => 0,
     }
 }
 
@@ -121,7 +122,8 @@ impl Answer {
             | Reason::ApproverError
             | Reason::CallChanged
             | Reason::Cancelled
-            | Reason::Bypass => Verdict::Ask,
+            | Reason::Bypass
+            | Reason::ProgramHidden => Verdict::Ask,
         };
         Self {
             verdict,

@@ -1,6 +1,10 @@
-//! What a child tells its parent: six ints, sent as one packet.
+//! What a child tells its parent: six ints, sent as one packet, the first with a descriptor.
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use nix::errno::Errno;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
 /// Ints in a message.
 pub(super) const LENGTH: usize = 6;
@@ -40,10 +44,12 @@ pub enum Step {
     Landlock,
     /// seccomp(2)
     Filter,
+    /// seccomp(2), SECCOMP_FILTER_FLAG_NEW_LISTENER
+    Listener,
 }
 
 impl Step {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Session,
         Self::Capabilities,
         Self::Ids,
@@ -56,6 +62,7 @@ impl Step {
         Self::NoNewPrivs,
         Self::Landlock,
         Self::Filter,
+        Self::Listener,
     ];
 
     /// The system call of the step.
@@ -73,6 +80,7 @@ impl Step {
             Self::NoNewPrivs => "prctl(PR_SET_NO_NEW_PRIVS)",
             Self::Landlock => "landlock_restrict_self",
             Self::Filter => "seccomp",
+            Self::Listener => "seccomp(SECCOMP_FILTER_FLAG_NEW_LISTENER)",
         }
     }
 
@@ -92,16 +100,18 @@ pub struct Observed {
     pub signal: Result<(), Errno>,
     /// unshare(2) of nothing.
     pub unshare: Result<(), Errno>,
+    /// execve(2) of the witness, which nobody may execute.
+    pub exec: Result<(), Errno>,
 }
 
 impl Observed {
-    pub(super) fn numbers(self) -> [i32; 4] {
-        [self.open, self.socket, self.signal, self.unshare]
+    pub(super) fn numbers(self) -> [i32; 5] {
+        [self.open, self.socket, self.signal, self.unshare, self.exec]
             .map(|result| result.map_or_else(|errno| errno as i32, |()| 0))
     }
 
-    fn of(numbers: [i32; 4]) -> Self {
-        let [open, socket, signal, unshare] = numbers.map(|number| match number {
+    fn of(numbers: [i32; 5]) -> Self {
+        let [open, socket, signal, unshare, exec] = numbers.map(|number| match number {
             0 => Ok(()),
             errno => Err(Errno::from_raw(errno)),
         });
@@ -110,6 +120,7 @@ impl Observed {
             socket,
             signal,
             unshare,
+            exec,
         }
     }
 }
@@ -128,21 +139,42 @@ pub enum Message {
 }
 
 impl Message {
-    /// Bytes to receive.
-    pub const BYTES: usize = BYTES;
-
     /// Reads a message; `None` for anything a child does not say.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
+    fn read(bytes: &[u8]) -> Option<Self> {
         let (ints, rest) = bytes.as_chunks::<4>();
-        let [kind, a, b, c, d, _] = *<&[[u8; 4]; LENGTH]>::try_from(ints).ok()?;
-        let [kind, a, b, c, d] = [kind, a, b, c, d].map(i32::from_ne_bytes);
+        let ints = *<&[[u8; 4]; LENGTH]>::try_from(ints).ok()?;
+        let [kind, a, b, c, d, e] = ints.map(i32::from_ne_bytes);
         match kind {
             _ if !rest.is_empty() => None,
             FAILED => Some(Self::Failed(Step::of(a)?, Errno::from_raw(b))),
-            READY => Some(Self::Ready(Observed::of([a, b, c, d]))),
-            OBSERVED => Some(Self::Observed(Observed::of([a, b, c, d]))),
+            READY => Some(Self::Ready(Observed::of([a, b, c, d, e]))),
+            OBSERVED => Some(Self::Observed(Observed::of([a, b, c, d, e]))),
             EXEC_FAILED => Some(Self::ExecFailed(Errno::from_raw(a))),
             _ => None,
         }
     }
+}
+
+/// Receives one packet and the descriptor that came with it, if any; no message when the child has ended
+/// or says what no child says. recvmsg(2)
+pub fn receive(control: BorrowedFd<'_>) -> Result<(Option<Message>, Option<OwnedFd>), Errno> {
+    let mut bytes = [0u8; BYTES];
+    let mut space = nix::cmsg_space!([i32; 1]);
+    let (length, passed) = {
+        let mut parts = [IoSliceMut::new(&mut bytes)];
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let packet = recvmsg::<()>(control.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
+        let mut passed = None;
+        for message in packet.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(fds) = message {
+                for fd in fds {
+                    // SAFETY: the kernel has just made this descriptor for us alone. unix(7)
+                    passed = Some(unsafe { OwnedFd::from_raw_fd(fd) });
+                }
+            }
+        }
+        (packet.bytes, passed)
+    };
+    let message = bytes.get(..length).and_then(Message::read);
+    Ok((message, passed))
 }
