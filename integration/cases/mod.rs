@@ -4,6 +4,8 @@ mod closed;
 mod crash;
 mod decisions;
 mod files;
+mod gate;
+mod gate_attacks;
 mod host;
 mod life;
 mod live;
@@ -20,6 +22,8 @@ use crate::harness::Case;
 pub const ALL: &[&[Case]] = &[
     decisions::CASES,
     swaps::CASES,
+    gate::CASES,
+    gate_attacks::CASES,
     files::CASES,
     network::CASES,
     syscalls::CASES,

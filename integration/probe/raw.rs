@@ -6,6 +6,8 @@
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::signal::{SigAction, Signal, sigaction};
+use nix::unistd::{ForkResult, Pid, fork};
 
 /// Makes system call `number` with up to six arguments. Pointers among them are either null or point
 /// into a buffer the caller keeps alive across the call.
@@ -27,6 +29,31 @@ pub fn clone_with(flags: libc::c_int) -> Result<i64, Errno> {
         unsafe { libc::_exit(0) };
     }
     Ok(pid)
+}
+
+/// Forks; the child does `what` and leaves with what it returns.
+pub fn fork_into(what: fn() -> i32) -> Result<Pid, Errno> {
+    // SAFETY: the probe has one thread whenever it forks. fork(2)
+    match unsafe { fork() }? {
+        ForkResult::Parent { child } => Ok(child),
+        ForkResult::Child => {
+            let code = what();
+            // SAFETY: takes no pointer and runs no handler of the forked copy. _exit(2)
+            unsafe { libc::_exit(code) }
+        }
+    }
+}
+
+/// Sets what a signal does.
+pub fn set_action(signal: Signal, action: &SigAction) -> Result<(), Errno> {
+    // SAFETY: the handlers of this program do nothing. sigaction(2)
+    unsafe { sigaction(signal, action) }.map(|_| ())
+}
+
+/// SIGALRM every so many microseconds; 0 ends it. setitimer(2)
+pub fn set_timer(every: i64) -> Result<(), Errno> {
+    let period = [0i64, every, 0, every];
+    call(libc::SYS_setitimer, &[0, period.as_ptr() as usize, 0]).map(|_| ())
 }
 
 /// getpid(2) through the 32-bit entry of a 64-bit kernel; number 20 in that table.

@@ -200,6 +200,9 @@ pub struct Finished {
     pub killed: Vec<Process>,
     /// Processes that outlived it.
     pub survivors: Vec<Process>,
+    /// How many execs were refused while it ran, repeated ones each.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub refused: usize,
     /// From start to end, in milliseconds.
     pub duration_ms: u64,
     /// What failed, when the supervisor itself did.

@@ -48,7 +48,7 @@ impl Resolver {
         } else {
             match behind(Path::new(by.base)) {
                 Seen::At(folder) => Some(folder),
-                other => return other,
+                elsewhere @ (Seen::Missing(_) | Seen::Nameless) => return elsewhere,
             }
         };
         let base = folder.as_ref().unwrap_or(&self.cwd);

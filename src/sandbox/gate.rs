@@ -56,11 +56,13 @@ fn stopped_after_exec(child: &HeldChild, listener: BorrowedFd<'_>) -> Result<(),
     }
     notify::proceed(listener, waiting.id).map_err(SandboxError::prepare("ioctl"))?;
     ptrace::interrupt(pid).map_err(SandboxError::prepare("ptrace"))?;
-    match first_stop(pid)? {
-        WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_EXEC) => Ok(()),
-        status => Err(unproved(&format!(
-            "instead of a stop after the exec came {status:?}"
-        ))),
+    let stop = first_stop(pid)?;
+    if matches!(stop, WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_EXEC)) {
+        Ok(())
+    } else {
+        Err(unproved(&format!(
+            "instead of a stop after the exec came {stop:?}"
+        )))
     }
 }
 

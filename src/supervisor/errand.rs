@@ -62,8 +62,11 @@ impl Pump for Counter<'_> {
         if !self.is_woken() {
             return turn;
         }
-        // An errand is sent before its byte.
-        self.wake.read(&mut [0; 64]).ok();
+        // An errand is sent before its byte, so all whose bytes are taken here are found below.
+        let mut bytes = [0; 64];
+        let Ok(1..) = self.wake.read(&mut bytes) else {
+            return turn;
+        };
         while let Ok(errand) = self.errands.try_recv() {
             let asked = Instant::now();
             let said = self.serve(&errand);

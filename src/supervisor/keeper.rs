@@ -4,8 +4,9 @@
 //! above it that reaches so far covers it; then the line itself, where it names this very command; only
 //! what is left is decided anew, by the deciding order of `approval`, and recorded before it starts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{PipeWriter, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::mpsc::{Sender, channel};
@@ -29,6 +30,7 @@ use crate::sandbox::Proof;
 use super::NEEDED;
 use super::call::{Call, Started, judge_exec};
 use super::errand::Errand;
+use super::error::Error;
 use super::loaders::Loaders;
 use super::record::{self, ExecDecision};
 use super::refused::{Refusal, Refused};
@@ -36,6 +38,9 @@ use super::run::Run;
 
 /// Variables that a shell sets for whatever it starts.
 const KEPT_BY_SHELLS: [&[u8]; 4] = [b"_", b"SHLVL", b"PWD", b"OLDPWD"];
+
+/// Decisions that are remembered as recorded; then the memory starts anew.
+const REMEMBERED: usize = 4096;
 
 /// What the gate of one run knows.
 pub(super) struct Keeper<'a> {
@@ -55,6 +60,9 @@ pub(super) struct Keeper<'a> {
     errands: Sender<Errand>,
     wake: Mutex<PipeWriter>,
     refused: Mutex<Refused>,
+    /// Decisions that are recorded, by a hash whose key is this run's own.
+    made: Mutex<HashSet<u64>>,
+    marks: RandomState,
 }
 
 /// Why an exec does not happen.
@@ -112,6 +120,8 @@ impl<'a> Keeper<'a> {
             errands,
             wake: Mutex::new(wake),
             refused: Mutex::new(Refused::default()),
+            made: Mutex::new(HashSet::new()),
+            marks: RandomState::new(),
         }
     }
 
@@ -410,7 +420,7 @@ impl<'a> Keeper<'a> {
             rule: None,
             detail: None,
         };
-        if let Err(error) = record::exec(self.run.journal, &self.id, attempt, &decision) {
+        if let Err(error) = self.record(attempt, &decision) {
             // What is not recorded does not start.
             let refusal = Refusal::of(attempt, Reason::SandboxUnavailable)
                 .about(executable)
@@ -465,9 +475,30 @@ impl<'a> Keeper<'a> {
         }
     }
 
+    /// Records a decision, once for a run that makes it again and again: a person's each time.
+    fn record(&self, attempt: &Attempt, decision: &ExecDecision<'_>) -> Result<(), Error> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mark = self.marks.hash_one((
+            &attempt.argv,
+            decision.program,
+            decision.digest.map(|digest| digest.0),
+            decision.reason.code(),
+            decision.rule,
+        ));
+        if made.contains(&mark) && decision.by.is_none() {
+            return Ok(());
+        }
+        record::exec(self.run.journal, &self.id, attempt, decision)?;
+        if made.len() >= REMEMBERED {
+            made.clear();
+        }
+        made.insert(mark);
+        Ok(())
+    }
+
     fn refuse(&self, attempt: &Attempt, refusal: Refusal) {
         // It does not run whether this can be written or not.
-        record::exec(self.run.journal, &self.id, attempt, &refusal.decision()).ok();
+        self.record(attempt, &refusal.decision()).ok();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.add(refusal);
     }

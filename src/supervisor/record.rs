@@ -259,7 +259,7 @@ pub fn exec(
 }
 
 /// Writes how a decided run ended.
-pub fn finished(journal: &Journal, id: &str, ended: &Ended) -> Result<(), Error> {
+pub fn finished(journal: &Journal, id: &str, ended: &Ended, refused: usize) -> Result<(), Error> {
     let signal = match &ended.outcome {
         Outcome::Signalled(signal) => Some(*signal),
         Outcome::Exited(_)
@@ -275,6 +275,7 @@ pub fn finished(journal: &Journal, id: &str, ended: &Ended) -> Result<(), Error>
         signal,
         killed: ended.killed.iter().map(process).collect(),
         survivors: ended.survivors.iter().map(process).collect(),
+        refused,
         duration_ms: milliseconds(ended.duration),
         error: None,
     })?;
@@ -290,6 +291,7 @@ pub fn failed(journal: &Journal, id: &str, error: &str) -> Result<(), Error> {
         signal: None,
         killed: Vec::new(),
         survivors: Vec::new(),
+        refused: 0,
         duration_ms: 0,
         error: Some(Bytes(error.as_bytes().to_vec())),
     })?;

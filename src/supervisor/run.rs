@@ -160,7 +160,7 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        record::finished(self.journal, &id, &ended)?;
+        record::finished(self.journal, &id, &ended, refused.count())?;
         let told = ending(&ended.outcome, ended.killed.len(), &ended.survivors);
         let told: Vec<String> = refused.message().into_iter().chain(told).collect();
         let message = (!told.is_empty()).then(|| told.join("\n"));

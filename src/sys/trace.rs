@@ -76,12 +76,40 @@ pub enum Told {
     Ended,
 }
 
-/// Waits for the next word of any task that this very thread traces. waitpid(2), __WNOTHREAD
+/// Waits for the next word of any task that this very thread traces. The end of a process that is also a
+/// child of this process is told and left: it is for whoever started it to take. waitid(2), __WNOTHREAD
 pub fn told() -> Result<(Pid, Told), Errno> {
+    let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
+    let mut seen = Seen::default();
+    let words = [
+        raw::word(libc::P_ALL.cast_signed()),
+        0,
+        std::ptr::from_mut(&mut seen) as usize,
+        raw::word(flags),
+        0,
+        0,
+    ];
+    loop {
+        // SAFETY: the kernel writes a `siginfo_t`, which is 128 bytes on every architecture; a null
+        // rusage is not written. waitid(2)
+        match unsafe { raw::call(libc::SYS_waitid, words) } {
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+            Ok(_) => break,
+        }
+    }
+    let pid = Pid::from_raw(seen.pid);
+    let ended = matches!(
+        seen.code,
+        libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED
+    );
+    if ended && is_own_child(pid) {
+        return Ok((pid, Told::Ended));
+    }
     let mut status = 0;
     let flags = libc::__WALL | libc::__WNOTHREAD;
     let words = [
-        raw::word(-1),
+        raw::word(pid.as_raw()),
         std::ptr::from_mut(&mut status) as usize,
         raw::word(flags),
         0,
@@ -93,12 +121,46 @@ pub fn told() -> Result<(Pid, Told), Errno> {
         match unsafe { raw::call(libc::SYS_wait4, words) } {
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
-            Ok(pid) => {
-                let pid = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
-                return Ok((Pid::from_raw(pid), read(status)));
-            }
+            Ok(_) => return Ok((pid, read(status))),
         }
     }
+}
+
+/// The part of `siginfo_t` that waitid(2) fills in. sigaction(2)
+#[repr(C)]
+struct Seen {
+    signal: i32,
+    errno: i32,
+    code: i32,
+    pad: i32,
+    pid: i32,
+    rest: [i32; 27],
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            signal: 0,
+            errno: 0,
+            code: 0,
+            pad: 0,
+            pid: 0,
+            rest: [0; 27],
+        }
+    }
+}
+
+/// Whether a process that has ended is a child of this process; a thread of one is not.
+fn is_own_child(pid: Pid) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return false;
+    };
+    let number = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().parse::<i32>().ok())
+    };
+    number("Tgid:") == Some(pid.as_raw()) && number("PPid:") == Some(nix::unistd::getpid().as_raw())
 }
 
 /// Takes a wait status apart. ptrace(2)
