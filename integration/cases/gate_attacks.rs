@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::Value;
 
 use crate::harness::world::{ALLOW_ALL, World, YES};
-use crate::harness::{Case, Outcome, case, expect, process};
+use crate::harness::{Case, Outcome, case, expect, process, skip};
 
 pub const CASES: &[Case] = &[
     case("argv_race", 1, argv_race),
@@ -16,6 +16,8 @@ pub const CASES: &[Case] = &[
         swapped_while_waiting,
     ),
     case("memory_of_another_process", 1, memory_of_another),
+    case("digest_that_no_time_betrays", 5, forged_digest),
+    case("overlay_that_freezes_nothing", 1, overlay),
     case(
         "supervisor_killed_while_an_exec_waits",
         6,
@@ -137,6 +139,73 @@ fn memory_of_another(w: &World) -> Outcome {
         open(&ran.out) == Some("EACCES".into()),
         format!("expected EACCES: {ran}"),
     )
+}
+
+/// The bytes change and nothing that stat(2) tells does: a digest that was remembered would lie.
+fn forged_digest(w: &World) -> Outcome {
+    let mut tool = fs::read("/bin/true")?;
+    tool.push(0);
+    let mut forged = tool.clone();
+    if let Some(last) = forged.last_mut() {
+        *last = 1;
+    }
+    let lay = || -> Outcome {
+        fs::write(w.ws.join("tool"), &tool)?;
+        fs::set_permissions(w.ws.join("tool"), fs::Permissions::from_mode(0o755))?;
+        Ok(())
+    };
+    lay()?;
+    fs::write(w.ws.join("forged"), &forged)?;
+    let sum = w.shell("sha256sum forged")?;
+    let digest = sum.out.split_whitespace().next().unwrap_or_default();
+    // Control: what was forged starts, and ends well.
+    let control = w.asked(YES)?.argv(&["./probe", "exec-forged", "./tool"])?;
+    if control.out.contains("ESTALE") {
+        return skip("this file system moves the times of a dirty page");
+    }
+    control.exits(0)?;
+    expect(control.out.is_empty(), format!("the control: {control}"))?;
+    lay()?;
+    let approver = w.approver(YES)?;
+    let policy = format!("{ALLOW_ALL}deny = [\"sha256:{digest}\"]\n");
+    let run = w.policy(&policy)?.option("--approver", &approver);
+    run.attack(&["exec-forged", "./tool"])?.errno("EACCES")?;
+    Ok(())
+}
+
+/// On overlayfs a program that is mapped for writing can be executed, and changed after it was compared:
+/// its digest allows nothing there.
+fn overlay(w: &World) -> Outcome {
+    if !w.root() {
+        return skip("only root can mount an overlay");
+    }
+    let ws = w.ws.display().to_string();
+    let policy =
+        |digest: &str| format!("version = 1\n[permissions]\nallow = [\"sha256:{digest}\"]\n");
+    fs::copy("/bin/true", w.ws.join("tool"))?;
+    let sum = w.shell("sha256sum tool")?;
+    let digest = sum
+        .out
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    w.policy(&policy(&digest))?.line("./tool")?.exits(0)?;
+    let file = w.top.join("policy.toml").display().to_string();
+    let line = format!(
+        "mount -t tmpfs tmpfs /mnt && mkdir /mnt/lower /mnt/upper /mnt/work && cp {ws}/tool /mnt/lower && \
+         mount -t overlay -o lowerdir=/mnt/lower,upperdir=/mnt/upper,workdir=/mnt/work overlay {ws} && \
+         touch {ws}/tool && cd {ws} && {} run --policy {file} --workspace {ws} -c ./tool",
+        w.binary.display()
+    );
+    let mut fenced = w.plain("unshare");
+    fenced.args(["--mount", "sh", "-c", &line]);
+    let ran = process::start(fenced, &w.logs())?.end()?;
+    if ran.err.contains("mount:") {
+        return skip(format!("no overlay here: {}", ran.err.trim()));
+    }
+    ran.exits(126)?.says("unmatched")?;
+    Ok(())
 }
 
 /// With the supervisor gone nothing further starts: an exec that waits fails, and so does any later one.

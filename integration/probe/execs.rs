@@ -73,6 +73,10 @@ pub const PROBES: &[Probe] = &[
         attempt: exec_called,
     },
     Probe {
+        name: "exec-forged",
+        attempt: exec_forged,
+    },
+    Probe {
         name: "memory-of",
         attempt: memory_of,
     },
@@ -301,6 +305,37 @@ fn exec_under_timer(a: &[String]) -> Answer {
     raw::set_timer(0)?;
     facts.insert("other".to_owned(), other.into());
     Ok(facts)
+}
+
+/// exec-forged TOOL: changes the last byte of TOOL through a page that was mapped and dirty before it was
+/// looked at, so that nothing stat(2) tells of it changes, and executes it.
+fn exec_forged(a: &[String]) -> Answer {
+    let path = argument(a, 0)?;
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map_err(errno)?;
+    let length = usize::try_from(file.metadata().map_err(errno)?.len()).map_err(|_| Errno::EDOM)?;
+    let mut mapping = raw::Mapping::of(&file, length)?;
+    drop(file);
+    mapping.put(length - 1, 0)?;
+    // Looked at while nothing has changed yet; it cannot start, since it is mapped for writing.
+    let busy = exec(a.get(..1).unwrap_or_default());
+    if busy.as_ref().err() != Some(&Errno::ETXTBSY) {
+        return busy;
+    }
+    let before = fs::metadata(path).map_err(errno)?;
+    mapping.put(length - 1, 1)?;
+    drop(mapping);
+    let after = fs::metadata(path).map_err(errno)?;
+    use std::os::unix::fs::MetadataExt as _;
+    let shown = |file: &fs::Metadata| (file.mtime_nsec(), file.ctime_nsec(), file.len());
+    if shown(&before) != shown(&after) {
+        // This file system moves the times all the same: nothing to forge.
+        return Err(Errno::ESTALE);
+    }
+    exec(a.get(..1).unwrap_or_default())
 }
 
 /// memory-of PID: writes to the memory of another process.

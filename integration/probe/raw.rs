@@ -6,6 +6,7 @@
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 use nix::sys::signal::{SigAction, Signal, sigaction};
 use nix::unistd::{ForkResult, Pid, fork};
 
@@ -41,6 +42,45 @@ pub fn fork_into(what: fn() -> i32) -> Result<Pid, Errno> {
             // SAFETY: takes no pointer and runs no handler of the forked copy. _exit(2)
             unsafe { libc::_exit(code) }
         }
+    }
+}
+
+/// A shared, writable mapping of a file.
+pub struct Mapping {
+    start: std::ptr::NonNull<u8>,
+    length: usize,
+}
+
+impl Mapping {
+    /// Maps the first `length` bytes.
+    pub fn of(file: &std::fs::File, length: usize) -> Result<Self, Errno> {
+        let size = std::num::NonZeroUsize::new(length).ok_or(Errno::EDOM)?;
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+        // SAFETY: a fresh mapping at a place of the kernel's choice. mmap(2)
+        let start = unsafe { mmap(None, size, access, MapFlags::MAP_SHARED, file, 0) }?;
+        Ok(Self {
+            start: start.cast(),
+            length,
+        })
+    }
+
+    /// Writes one byte, which makes its page dirty.
+    pub fn put(&mut self, at: usize, byte: u8) -> Result<(), Errno> {
+        if at >= self.length {
+            return Err(Errno::EDOM);
+        }
+        // SAFETY: inside the mapping, by the check above.
+        let place = unsafe { self.start.add(at) };
+        // SAFETY: the mapping is writable and lives as long as `self`.
+        unsafe { place.write_volatile(byte) };
+        Ok(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the whole of the mapping, which nothing refers to any more. munmap(2)
+        unsafe { munmap(self.start.cast(), self.length) }.ok();
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use nix::sys::stat::FileStat;
 
 use super::identity::Content;
+use crate::model::path::AbsolutePath;
+use crate::sys::busy;
 
 /// Everything a change of content or rights shows in. The change time cannot be set by any call, but a
 /// page that is mapped and dirty already can be written without moving it: so this serves only for files
@@ -15,18 +17,38 @@ type Key = (u64, u64, i64, u32, u32, u32, [i64; 4]);
 /// Files that are remembered; one more starts anew.
 const MANY: usize = 1024;
 
-/// The digests of one run.
+/// The digests of one run, and the file systems that keep a running program as it was.
 #[derive(Debug, Default)]
-pub(super) struct Digests(Mutex<HashMap<Key, Content>>);
+pub(super) struct Digests {
+    known: Mutex<HashMap<Key, Content>>,
+    freezing: Mutex<HashMap<u64, bool>>,
+}
 
 impl Digests {
+    /// Whether the content of the file at `path` stays as it is while it runs: tried once for each file
+    /// system, beside the file. What cannot be tried does not hold.
+    pub(super) fn freezes(&self, path: &AbsolutePath, stat: &FileStat) -> bool {
+        let mut freezing = self.freezing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = freezing.get(&stat.st_dev) {
+            return *known;
+        }
+        let Some(Ok(enforced)) = path
+            .parent()
+            .map(|folder| busy::is_enforced(folder.as_path()))
+        else {
+            return false;
+        };
+        freezing.insert(stat.st_dev, enforced);
+        enforced
+    }
+
     pub(super) fn find(&self, stat: &FileStat) -> Option<Content> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&key(stat)).cloned()
     }
 
     pub(super) fn note(&self, stat: &FileStat, content: &Content) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MANY {
             known.clear();
         }

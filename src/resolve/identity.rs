@@ -65,7 +65,10 @@ impl Resolver {
             }
         }
         let (file, stat, trail) = opened.ok_or_else(|| LookupError::Unreadable(path.clone()))?;
-        let own = trust(&trail, self.subject.uid, &self.write_roots);
+        let mut own = trust(&trail, self.subject.uid, &self.write_roots);
+        if own == Trust::InWriteRoot && !self.digests.freezes(&trail.real, &stat) {
+            own = Trust::Changeable;
+        }
         let known = (self.reuse && own == Trust::Trusted)
             .then(|| self.digests.find(&stat))
             .flatten();

@@ -5,6 +5,7 @@
 )]
 
 pub mod arguments;
+pub mod busy;
 pub mod child;
 pub mod fail;
 pub mod landlock;

@@ -127,6 +127,7 @@ pub fn told() -> Result<(Pid, Told), Errno> {
 }
 
 /// The part of `siginfo_t` that waitid(2) fills in. sigaction(2)
+#[derive(Default)]
 #[repr(C)]
 struct Seen {
     signal: i32,
@@ -135,19 +136,6 @@ struct Seen {
     pad: i32,
     pid: i32,
     rest: [i32; 27],
-}
-
-impl Default for Seen {
-    fn default() -> Self {
-        Self {
-            signal: 0,
-            errno: 0,
-            code: 0,
-            pad: 0,
-            pid: 0,
-            rest: [0; 27],
-        }
-    }
 }
 
 /// Whether a process that has ended is a child of this process; a thread of one is not.

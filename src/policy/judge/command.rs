@@ -5,7 +5,7 @@ use super::conditions;
 use super::forms::{STARTS, spellings, starts};
 use super::read_only;
 use super::view::{View, chain};
-use crate::model::executable::{Format, Lookup, LookupError};
+use crate::model::executable::{Format, Lookup, LookupError, Trust};
 use crate::model::judgement::Reason;
 use crate::model::path::AbsolutePath;
 use crate::model::script::{SubCommand, Word};
@@ -141,7 +141,7 @@ fn allowed(pattern: &CommandPattern, view: &View<'_>) -> Match {
         ProgramPattern::Content(digest) => {
             view.lookup
                 .executable()
-                .is_some_and(|file| file.digest == *digest)
+                .is_some_and(|file| file.digest == *digest && file.trust != Trust::Changeable)
                 && !view.is_taken()
         }
     };
