@@ -84,6 +84,7 @@ fn part(verdict: Verdict, reason: Reason) -> SubJudgement {
             verdict,
             reason,
             rule: None,
+            open: false,
         }],
         remedy: None,
     }
@@ -333,6 +334,24 @@ fn what_forces_a_question_is_found_in_every_part() {
     line.subcommands.push(access);
     assert_eq!(
         Forced::of(&line, &opaque, Strictures::None, l2),
+        Some(Forced::AskRule)
+    );
+
+    // A rule that may match an argv not known yet: the gate will meet the real one.
+    let mut open = judgement(Verdict::Ask, Reason::RuleAsk);
+    for part in &mut open.subcommands {
+        for access in &mut part.accesses {
+            access.open = true;
+        }
+    }
+    assert_eq!(
+        Forced::of(&open, &plain, Strictures::Some, l1),
+        Some(Forced::AskRule)
+    );
+    assert_eq!(Forced::of(&open, &plain, Strictures::Some, l2), None);
+    open.subcommands.push(part(Verdict::Ask, Reason::RuleAsk));
+    assert_eq!(
+        Forced::of(&open, &plain, Strictures::Some, l2),
         Some(Forced::AskRule)
     );
 

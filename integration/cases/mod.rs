@@ -1,5 +1,6 @@
 //! The cases, a file for each group of claims.
 
+mod agent;
 mod closed;
 mod crash;
 mod decisions;
@@ -34,5 +35,6 @@ pub const ALL: &[&[Case]] = &[
     closed::CASES,
     host::CASES,
     crash::CASES,
+    agent::CASES,
     papers::CASES,
 ];

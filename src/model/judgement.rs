@@ -196,6 +196,9 @@ pub struct AccessJudgement {
     pub reason: Reason,
     /// The deciding rule.
     pub rule: Option<RuleRef>,
+    /// Whether the rule may match or not, depending on what the shell puts in, and the program will be
+    /// executed: a gate decides it then by the real argv.
+    pub open: bool,
 }
 
 /// The verdict on one sub-command: the strictest of its accesses.

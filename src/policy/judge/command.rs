@@ -72,16 +72,33 @@ fn restricted(policy: &Policy, view: &View<'_>) -> Option<Answer> {
         for (rule, pattern) in commands(policy, view, verdict) {
             let answer = match matches(rule, pattern, view, Purpose::Restrict) {
                 Match::Yes => Answer::by(reason, &rule.reference),
-                Match::Maybe => Answer::by(Reason::RuleAsk, &rule.reference),
+                Match::Maybe => Answer {
+                    open: is_executed(view),
+                    ..Answer::by(Reason::RuleAsk, &rule.reference)
+                },
                 Match::No => continue,
             };
             if answer.verdict == Verdict::Deny {
                 return Some(answer);
             }
-            found.get_or_insert(answer);
+            // One that surely matches counts before one that may.
+            if found
+                .as_ref()
+                .is_none_or(|found| found.open && !answer.open)
+            {
+                found = Some(answer);
+            }
         }
     }
     found
+}
+
+/// Whether an exec will tell what the program is given; a built-in is never seen again.
+const fn is_executed(view: &View<'_>) -> bool {
+    match view.lookup {
+        Lookup::File(_) | Lookup::Dynamic | Lookup::Failed(_) => true,
+        Lookup::Nothing | Lookup::Builtin | Lookup::Function => false,
+    }
 }
 
 fn commands<'p>(

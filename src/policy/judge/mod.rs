@@ -80,6 +80,8 @@ struct Answer {
     verdict: Verdict,
     reason: Reason,
     rule: Option<RuleRef>,
+    /// Whether the rule may match or not, and an exec will tell.
+    open: bool,
 }
 
 impl Answer {
@@ -88,6 +90,7 @@ impl Answer {
             verdict: Verdict::Ask,
             reason,
             rule: None,
+            open: false,
         }
     }
 
@@ -96,6 +99,7 @@ impl Answer {
             verdict: Verdict::Allow,
             reason: Reason::NoAccess,
             rule: None,
+            open: false,
         }
     }
 
@@ -129,6 +133,7 @@ impl Answer {
             verdict,
             reason,
             rule: Some(rule.clone()),
+            open: false,
         }
     }
 
@@ -192,6 +197,7 @@ fn subcommand(policy: &Policy, view: &View<'_>) -> SubJudgement {
                 verdict: answer.verdict,
                 reason: answer.reason,
                 rule: answer.rule,
+                open: answer.open,
             })
             .collect(),
         remedy,
