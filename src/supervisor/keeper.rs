@@ -42,6 +42,15 @@ const KEPT_BY_SHELLS: [&[u8]; 4] = [b"_", b"SHLVL", b"PWD", b"OLDPWD"];
 /// Decisions that are remembered as recorded; then the memory starts anew.
 const REMEMBERED: usize = 4096;
 
+/// Folders whose programs need no look into PATH to be known by their bare names.
+const SYSTEM: [&[u8]; 5] = [
+    b"/usr/bin",
+    b"/bin",
+    b"/usr/sbin",
+    b"/sbin",
+    b"/usr/local/bin",
+];
+
 /// What the gate of one run knows.
 pub(super) struct Keeper<'a> {
     run: Run<'a>,
@@ -224,16 +233,19 @@ impl<'a> Keeper<'a> {
                 },
             )
         };
-        let name = if self
-            .resolver
-            .is_found_as(executable.path.base_name(), &executable)
-        {
-            executable.path.base_name()
+        // Rules know what lies in a system folder by its name as well.
+        let system = executable
+            .path
+            .parent()
+            .is_some_and(|folder| SYSTEM.contains(&folder.as_bytes()));
+        let base = executable.path.base_name();
+        let name = if !system && self.resolver.is_found_as(base, &executable) {
+            base
         } else {
             executable.path.as_bytes()
         };
         let called = called(&attempt.argv);
-        if called.is_empty() || executable.base_names().contains(&called) {
+        if called.is_empty() || called == base {
             return judge(name.to_vec(), held);
         }
         let copy = Held {
