@@ -1,6 +1,7 @@
-//! `enforce --without landlock|seccomp|namespaces PROGRAM ARGS…`: a host that lacks one of them, made by a
-//! filter that answers their system calls as a kernel built without them does, or as one that gives
-//! namespaces to nobody.
+//! `enforce --without WHAT PROGRAM ARGS…`: a host that lacks something, made by a filter that answers its
+//! system calls as such a host does. `landlock` and `seccomp`: ENOSYS, a kernel built without them.
+//! `namespaces`: EPERM, user namespaces off. `listener`: EBUSY, inside another supervisor. `ptrace`: EPERM,
+//! Yama or a container. `answers`: ENOTTY, a listener that hands nothing out.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -32,27 +33,43 @@ pub fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 fn filter(what: &str) -> Outcome<BpfProgram> {
-    let calls = match what {
-        "landlock" => BTreeMap::from([
-            (libc::SYS_landlock_create_ruleset, Vec::new()),
-            (libc::SYS_landlock_add_rule, Vec::new()),
-            (libc::SYS_landlock_restrict_self, Vec::new()),
-        ]),
-        "seccomp" => BTreeMap::from([
-            (libc::SYS_seccomp, Vec::new()),
-            (
-                libc::SYS_prctl,
-                vec![first_argument_is(libc::PR_SET_SECCOMP)?],
-            ),
-        ]),
+    let (calls, errno) = match what {
+        "landlock" => (
+            BTreeMap::from([
+                (libc::SYS_landlock_create_ruleset, Vec::new()),
+                (libc::SYS_landlock_add_rule, Vec::new()),
+                (libc::SYS_landlock_restrict_self, Vec::new()),
+            ]),
+            libc::ENOSYS,
+        ),
+        "seccomp" => (
+            BTreeMap::from([
+                (libc::SYS_seccomp, Vec::new()),
+                (
+                    libc::SYS_prctl,
+                    vec![argument_is(0, libc::PR_SET_SECCOMP.try_into()?)?],
+                ),
+            ]),
+            libc::ENOSYS,
+        ),
         // A network namespace alone stays: the loopback setting does without the others.
-        "namespaces" => BTreeMap::from([(libc::SYS_unshare, vec![mount_namespace()?])]),
+        "namespaces" => (
+            BTreeMap::from([(libc::SYS_unshare, vec![has_bit(0, MOUNT_NAMESPACE)?])]),
+            libc::EPERM,
+        ),
+        "listener" => (
+            BTreeMap::from([(libc::SYS_seccomp, vec![has_bit(1, NEW_LISTENER)?])]),
+            libc::EBUSY,
+        ),
+        "ptrace" => (
+            BTreeMap::from([(libc::SYS_ptrace, Vec::new())]),
+            libc::EPERM,
+        ),
+        "answers" => (
+            BTreeMap::from([(libc::SYS_ioctl, vec![argument_is(1, NOTIF_RECV)?])]),
+            libc::ENOTTY,
+        ),
         other => return fail(format!("`{other}` cannot be hidden")),
-    };
-    let errno = if what == "namespaces" {
-        libc::EPERM
-    } else {
-        libc::ENOSYS
     };
     let missing = SeccompAction::Errno(u32::try_from(errno)?);
     let filter = SeccompFilter::new(
@@ -64,15 +81,22 @@ fn filter(what: &str) -> Outcome<BpfProgram> {
     Ok(filter.try_into()?)
 }
 
-fn mount_namespace() -> Outcome<SeccompRule> {
-    let flag = u64::try_from(libc::CLONE_NEWNS)?;
-    let operator = SeccompCmpOp::MaskedEq(flag);
-    let condition = SeccompCondition::new(0, SeccompCmpArgLen::Dword, operator, flag)?;
-    Ok(SeccompRule::new(vec![condition])?)
+/// `CLONE_NEWNS`
+const MOUNT_NAMESPACE: u64 = 0x0002_0000;
+/// `SECCOMP_FILTER_FLAG_NEW_LISTENER`
+const NEW_LISTENER: u64 = 1 << 3;
+/// `SECCOMP_IOCTL_NOTIF_RECV`
+const NOTIF_RECV: u64 = 0xc050_2100;
+
+fn argument_is(argument: u8, value: u64) -> Outcome<SeccompRule> {
+    rule(argument, SeccompCmpOp::Eq, value)
 }
 
-fn first_argument_is(value: i32) -> Outcome<SeccompRule> {
-    let value = u64::try_from(value)?;
-    let condition = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)?;
+fn has_bit(argument: u8, bit: u64) -> Outcome<SeccompRule> {
+    rule(argument, SeccompCmpOp::MaskedEq(bit), bit)
+}
+
+fn rule(argument: u8, operator: SeccompCmpOp, value: u64) -> Outcome<SeccompRule> {
+    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)?;
     Ok(SeccompRule::new(vec![condition])?)
 }

@@ -10,6 +10,8 @@
     reason = "printing the kernel's answer is the whole purpose of this program"
 )]
 
+#[path = "probe/execs.rs"]
+mod execs;
 #[path = "probe/files.rs"]
 mod files;
 #[path = "probe/host.rs"]
@@ -63,9 +65,20 @@ fn ok() -> Answer {
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let name = arguments.next().unwrap_or_default();
-    let rest: Vec<String> = arguments.collect();
+    let mut name = arguments.next().unwrap_or_default();
+    let mut rest: Vec<String> = arguments.collect();
+    // `@FILE`: the words stand in a file, a line each, so that no argv names what they name.
+    if let Some(file) = name.strip_prefix('@') {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        rest = text.lines().map(str::to_owned).collect();
+        name = if rest.is_empty() {
+            String::new()
+        } else {
+            rest.remove(0)
+        };
+    }
     let probes = [
+        execs::PROBES,
         files::PROBES,
         host::PROBES,
         sockets::PROBES,

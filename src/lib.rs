@@ -57,6 +57,7 @@
 pub mod approval;
 pub mod audit;
 pub mod cli;
+pub mod gate;
 pub mod launch;
 pub mod layers;
 pub mod model;

@@ -148,3 +148,28 @@ fn by_shell(shell: &Executable, line: &[u8]) -> Vec<Vec<u8>> {
     ];
     words.iter().map(|word| word.to_vec()).collect()
 }
+
+/// What an exec of a running command starts, as a plan: the object of a decision about it.
+pub fn running(executable: Executable, argv: Vec<Vec<u8>>, setting: Setting) -> Plan {
+    let start = match executable.format {
+        Format::Elf | Format::Env { .. } => Start::Binary { subcommand: 0 },
+        Format::Script { .. } | Format::Text => Start::Script { subcommand: 0 },
+    };
+    let Setting {
+        environment,
+        cwd,
+        profile,
+        temporary,
+        identity,
+    } = setting;
+    Plan {
+        start,
+        executable,
+        argv,
+        environment,
+        cwd,
+        profile,
+        temporary,
+        identity,
+    }
+}

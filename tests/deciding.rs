@@ -84,6 +84,7 @@ fn part(verdict: Verdict, reason: Reason) -> SubJudgement {
             verdict,
             reason,
             rule: None,
+            open: false,
         }],
         remedy: None,
     }
@@ -336,6 +337,24 @@ fn what_forces_a_question_is_found_in_every_part() {
         Some(Forced::AskRule)
     );
 
+    // A rule that may match an argv not known yet: the gate will meet the real one.
+    let mut open = judgement(Verdict::Ask, Reason::RuleAsk);
+    for part in &mut open.subcommands {
+        for access in &mut part.accesses {
+            access.open = true;
+        }
+    }
+    assert_eq!(
+        Forced::of(&open, &plain, Strictures::Some, l1),
+        Some(Forced::AskRule)
+    );
+    assert_eq!(Forced::of(&open, &plain, Strictures::Some, l2), None);
+    open.subcommands.push(part(Verdict::Ask, Reason::RuleAsk));
+    assert_eq!(
+        Forced::of(&open, &plain, Strictures::Some, l2),
+        Some(Forced::AskRule)
+    );
+
     let unmatched = judgement(Verdict::Ask, Reason::Unmatched);
     let mount = survey("/usr/bin/mount");
     assert_eq!(
@@ -395,6 +414,7 @@ fn every_reason_is_covered() {
         "-approver-error",
         "-refused",
         "+approved",
+        "-program-hidden",
     ];
     let covered: BTreeSet<&str> = table
         .chain(more)

@@ -273,9 +273,9 @@ const MISTAKES: &[(&str, Layer, &str)] = &[
         "version = 1\n[sandbox]\nprofile = \"none\"\n",
     ),
     (
-        "setting for later",
+        "unknown way of the gate",
         Layer::User,
-        "version = 1\n[sandbox]\ngate = \"strict\"\n",
+        "version = 1\n[sandbox]\ngate = \"tight\"\n",
     ),
     (
         "table for later",

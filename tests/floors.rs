@@ -26,9 +26,12 @@ const LAW: &[(&str, &[&str])] = &[
     ("resolve", &["model", "sys"]),
     ("sandbox", &["model", "sys", "plan", "resolve"]),
     ("approval", &["model", "sys", "plan", "resolve", "sandbox"]),
+    ("gate", &["model", "sys", "resolve", "sandbox"]),
     (
         "launch",
-        &["model", "sys", "plan", "resolve", "sandbox", "approval"],
+        &[
+            "model", "sys", "plan", "resolve", "sandbox", "approval", "gate",
+        ],
     ),
     ("audit", &["model", "sys", "resolve"]),
     // F3 the pipeline
@@ -36,7 +39,7 @@ const LAW: &[(&str, &[&str])] = &[
         "supervisor",
         &[
             "model", "sys", "shell", "policy", "plan", "layers", "resolve", "sandbox", "approval",
-            "launch", "audit",
+            "gate", "launch", "audit",
         ],
     ),
     // F4 surfaces
@@ -52,6 +55,7 @@ const LAW: &[(&str, &[&str])] = &[
             "resolve",
             "sandbox",
             "approval",
+            "gate",
             "launch",
             "audit",
             "supervisor",

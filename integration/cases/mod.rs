@@ -1,10 +1,13 @@
 //! The cases, a file for each group of claims.
 
+mod agent;
 mod apart;
 mod closed;
 mod crash;
 mod decisions;
 mod files;
+mod gate;
+mod gate_attacks;
 mod host;
 mod life;
 mod live;
@@ -21,6 +24,8 @@ use crate::harness::Case;
 pub const ALL: &[&[Case]] = &[
     decisions::CASES,
     swaps::CASES,
+    gate::CASES,
+    gate_attacks::CASES,
     files::CASES,
     network::CASES,
     syscalls::CASES,
@@ -32,5 +37,6 @@ pub const ALL: &[&[Case]] = &[
     closed::CASES,
     host::CASES,
     crash::CASES,
+    agent::CASES,
     papers::CASES,
 ];

@@ -97,10 +97,12 @@ impl Forced {
             return None;
         }
         let asks = |reason| judgement.reason == reason || any(judgement, reason);
-        if asks(Reason::RuleAsk) {
+        let gated = matches!(sandbox, Sandbox::Proved(level) if level >= Level::L2);
+        // A rule that may match an argv not known yet meets the real one at the gate.
+        let open = gated && only_open(judgement);
+        if asks(Reason::RuleAsk) && !open {
             return Some(Self::AskRule);
         }
-        let gated = matches!(sandbox, Sandbox::Proved(level) if level >= Level::L2);
         if strictures == Strictures::Some && !gated {
             if asks(Reason::Opaque) || !survey.script.opaque.is_empty() {
                 return Some(Self::Opaque);
@@ -128,6 +130,17 @@ impl Forced {
             Self::Changed => Reason::CallChanged,
         }
     }
+}
+
+/// Whether every ask rule that speaks may match or not, depending on an argv that an exec will show.
+fn only_open(judgement: &Judgement) -> bool {
+    let mut speaking = judgement
+        .subcommands
+        .iter()
+        .flat_map(|part| &part.accesses)
+        .filter(|access| access.verdict == Verdict::Ask && access.reason == Reason::RuleAsk)
+        .peekable();
+    speaking.peek().is_some() && speaking.all(|access| access.open)
 }
 
 fn any(judgement: &Judgement, reason: Reason) -> bool {

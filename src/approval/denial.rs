@@ -185,7 +185,8 @@ impl Denial {
             | Reason::ReadOnlyDefault
             | Reason::NoAccess
             | Reason::Approved
-            | Reason::Bypass => {
+            | Reason::Bypass
+            | Reason::ProgramHidden => {
                 "Do not work around it. `tipstaff explain` shows what would change the verdict."
             }
         }

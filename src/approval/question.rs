@@ -341,7 +341,7 @@ fn files(executable: Option<&Executable>, scrub: Scrub<'_>) -> Vec<File> {
             digest: file.digest.to_string(),
             short: file.digest.short(),
             trust: file.trust.reason(),
-            mutable: file.trust == Trust::InWriteRoot,
+            mutable: matches!(file.trust, Trust::InWriteRoot | Trust::Changeable),
         })
         .collect()
 }

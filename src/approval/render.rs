@@ -284,6 +284,7 @@ pub const fn why(reason: Reason) -> &'static str {
         Reason::CallChanged => "it is no longer what was judged",
         Reason::Cancelled => "it was cancelled",
         Reason::Bypass => "mode bypass, in a proved sandbox",
+        Reason::ProgramHidden => "what would run is not the file that is executed",
     }
 }
 

@@ -324,6 +324,7 @@ mod tests {
                 verdict: Verdict::Ask,
                 reason: Reason::Unmatched,
                 rule: None,
+                open: false,
             });
             let (risk, authority) = classified("cat", &writes, Network::Off);
             assert_eq!(severity(risk, authority), expected);

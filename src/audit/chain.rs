@@ -37,6 +37,8 @@ const CHECK_DIGITS: usize = 64;
 pub enum Kind {
     /// A decision, before its effect.
     Decided,
+    /// A decision about one exec of a running command, before the exec.
+    Exec,
     /// How it ended.
     Finished,
     /// A torn record was closed.
@@ -152,7 +154,7 @@ pub(super) fn read(line: &[u8]) -> Result<Record, Fault> {
             serde_json::from_value::<Recovered>(record.record.clone())
                 .map_err(|_| Fault::NotRecord)?,
         ),
-        Kind::Decided | Kind::Finished => None,
+        Kind::Decided | Kind::Exec | Kind::Finished => None,
     };
     if closes == torn.map(Recovered::of) {
         Ok(record)

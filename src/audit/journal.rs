@@ -14,7 +14,7 @@ use super::chain::{Head, Kind, Record, Recovered, SCHEMA, SEPARATOR, compose, re
 use super::error::AuditError;
 use super::folder::Folder;
 use super::hash::sha256;
-use super::record::{Decided, Finished};
+use super::record::{Decided, Exec, Finished};
 use super::scrub::Scrubber;
 use crate::model::path::AbsolutePath;
 use crate::sys::fail;
@@ -101,6 +101,11 @@ impl Journal {
         self.append(Kind::Decided, decided, lasts)
     }
 
+    /// Records a decision about an exec of a running command. If this fails the exec may not happen.
+    pub fn exec(&self, exec: &Exec, lasts: Durability) -> Result<Head, AuditError> {
+        self.append(Kind::Exec, exec, lasts)
+    }
+
     /// Records how a decided run ended.
     pub fn finished(&self, finished: &Finished) -> Result<Head, AuditError> {
         self.append(Kind::Finished, finished, Durability::Process)
@@ -126,6 +131,7 @@ impl Journal {
         if written.is_ok() {
             fail::point(match kind {
                 Kind::Decided => "decided-written",
+                Kind::Exec => "exec-written",
                 Kind::Finished | Kind::Recovered => "finished-written",
             });
         }
@@ -185,7 +191,8 @@ impl Journal {
         if kind == Kind::Recovered {
             bytes.insert(0, SEPARATOR);
         }
-        if kind == Kind::Decided {
+        // The space for the end moves on with every record before it.
+        if matches!(kind, Kind::Decided | Kind::Exec) {
             self.reserve(end.length, bytes.len())?;
         }
         self.die_halfway(kind, &bytes);
@@ -236,7 +243,7 @@ impl Journal {
         let point = match kind {
             Kind::Decided => "decided-half-written",
             Kind::Finished => "finished-half-written",
-            Kind::Recovered => return,
+            Kind::Exec | Kind::Recovered => return,
         };
         if fail::armed(point) {
             let half = bytes.get(..bytes.len() / 2).unwrap_or_default();

@@ -24,7 +24,8 @@ pub use chain::{Fault, Head, Kind, Record, SCHEMA};
 pub use error::AuditError;
 pub use journal::{Durability, Journal};
 pub use record::{
-    Asked, Decided, DecidedPart, Decider, Finished, PolicySource, Process, RemovedName, new_id,
+    Asked, Decided, DecidedPart, Decider, Exec, Finished, PolicySource, Process, RemovedName,
+    new_id,
 };
 pub use scrub::Scrubber;
 pub use show::{Filter, Shown, show};

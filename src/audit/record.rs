@@ -136,6 +136,54 @@ pub struct Decider {
     pub waited_ms: u64,
 }
 
+/// A decision about one exec of a running command: what no rule of the line, and no program above it,
+/// covered already. Written before the exec; a refused or a killed one is written as well.
+#[derive(Clone, Debug, Serialize)]
+pub struct Exec {
+    /// From [`new_id`].
+    pub id: String,
+    /// Id of the decision about the command.
+    pub run: String,
+    /// The process.
+    pub pid: i32,
+    /// Its argv, or the first words of a very long one.
+    pub argv: Vec<Bytes>,
+    /// How many words more there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_words: usize,
+    /// The file, links followed; the path as given where there is none.
+    pub program: Bytes,
+    /// SHA-256 of that file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// The programs that led to it, the outermost first.
+    pub lineage: Vec<Bytes>,
+    /// The policy's verdict.
+    pub verdict: Verdict,
+    /// What was decided, in the end: `allow` runs, anything else does not.
+    #[serde(rename = "final")]
+    pub outcome: Verdict,
+    /// Why.
+    pub reason: Reason,
+    /// The id of the deciding rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// What exactly, where the reason alone does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Bytes>,
+    /// Who decided, when somebody was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decider: Option<Decider>,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 /// How a decided run ended.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finished {
@@ -152,6 +200,9 @@ pub struct Finished {
     pub killed: Vec<Process>,
     /// Processes that outlived it.
     pub survivors: Vec<Process>,
+    /// How many execs were refused while it ran, repeated ones each.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub refused: usize,
     /// From start to end, in milliseconds.
     pub duration_ms: u64,
     /// What failed, when the supervisor itself did.

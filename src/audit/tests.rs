@@ -61,6 +61,7 @@ fn finished(id: &str) -> Finished {
         signal: None,
         killed: Vec::new(),
         survivors: Vec::new(),
+        refused: 0,
         duration_ms: 1,
         error: None,
     }

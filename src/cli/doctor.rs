@@ -43,7 +43,12 @@ impl Check {
 }
 
 /// Bypass needs the gate, which judges every exec of the tree.
-const NO_BYPASS: &str = "refused: needs L2, and this version proves L1 at most";
+const fn bypass(level: Level) -> &'static str {
+    match level {
+        Level::L0 | Level::L1 => "refused: needs L2; the line `gate` says what is missing",
+        Level::L2 | Level::L3 => "possible: the gate judges every exec, and deny rules hold",
+    }
+}
 
 /// Probes and reports; 0 when a command could run here, 125 otherwise.
 pub fn doctor(options: DoctorOptions) -> u8 {
@@ -54,10 +59,11 @@ pub fn doctor(options: DoctorOptions) -> u8 {
             Err(error) => Err(Error::usage(error.to_string())),
         })
     };
+    let probe = sandbox::probe();
     let health = Health {
         schema: "tipstaff.doctor/1",
-        probe: sandbox::probe(),
-        bypass: NO_BYPASS,
+        bypass: bypass(probe.level),
+        probe,
         identity: of(&|supervisor| supervisor.identity_here()),
         policy: of(&|supervisor| {
             let layers: Vec<String> = supervisor

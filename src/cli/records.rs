@@ -89,6 +89,12 @@ fn line(record: &Record) -> String {
             text("reason"),
             command(&record.record)
         ),
+        Kind::Exec => format!(
+            "{} {} {}",
+            text("final"),
+            text("reason"),
+            words(record.record.get("argv"))
+        ),
         Kind::Finished => format!(
             "{} exit {} after {} ms",
             text("outcome"),
@@ -99,6 +105,7 @@ fn line(record: &Record) -> String {
     };
     let kind = match record.kind {
         Kind::Decided => "decided",
+        Kind::Exec => "exec",
         Kind::Finished => "finished",
         Kind::Recovered => "recovered",
     };
@@ -116,14 +123,21 @@ fn command(record: &serde_json::Value) -> String {
     let line = command
         .and_then(|command| command.get("line"))
         .and_then(serde_json::Value::as_str);
-    let argv = command
-        .and_then(|command| command.get("argv"))
-        .and_then(serde_json::Value::as_array);
-    match (line, argv) {
-        (Some(line), _) => line.to_owned(),
-        (None, Some(argv)) => shell_words::join(argv.iter().filter_map(serde_json::Value::as_str)),
-        (None, None) => String::new(),
+    match line {
+        Some(line) => line.to_owned(),
+        None => words(command.and_then(|command| command.get("argv"))),
     }
+}
+
+/// An argv as a line.
+fn words(argv: Option<&serde_json::Value>) -> String {
+    let words = argv.and_then(serde_json::Value::as_array);
+    shell_words::join(
+        words
+            .into_iter()
+            .flatten()
+            .filter_map(serde_json::Value::as_str),
+    )
 }
 
 fn verify(state: &AbsolutePath, json: bool) -> Result<u8, AuditError> {

@@ -86,8 +86,9 @@ fn finish(builder: Builder, request: Request, json: bool, status: Option<File>) 
         .and_then(|supervisor| supervisor.run(request));
     match result {
         Ok(report) => {
-            // Of a command that ran nothing is added to its output, unless a person looks on.
-            let silent = report.ran() && !std::io::stderr().is_terminal();
+            // To a command that ran nothing is added, unless a person looks on or part of it was refused.
+            let whole = report.ran() && report.refused.count() == 0;
+            let silent = whole && !std::io::stderr().is_terminal();
             if let Some(message) = report.message().filter(|_| !silent) {
                 output::say(message);
             }

@@ -2,6 +2,7 @@
 
 use nix::errno::Errno;
 
+use crate::gate::Mismatch;
 use crate::model::path::AbsolutePath;
 
 /// Why nothing of the command has run, but for [`LaunchError::Watch`].
@@ -16,21 +17,8 @@ pub enum LaunchError {
         source: Errno,
     },
     /// What would have run is not what was judged; it was killed before its first instruction.
-    #[error("`{path}` is not what was judged: {what}")]
-    Changed {
-        /// The file.
-        path: AbsolutePath,
-        /// What differs.
-        what: &'static str,
-    },
-    /// What was executed could not be identified; it was killed.
-    #[error("cannot identify what was executed for `{path}`")]
-    Identify {
-        /// The file.
-        path: AbsolutePath,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Changed(#[from] Mismatch),
     /// The parked child ended before it could start.
     #[error("the parked child ended before it could start")]
     Gone,

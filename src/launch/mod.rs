@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod error;
-mod identity;
 pub mod relay;
 mod signals;
 mod start;
@@ -14,7 +13,7 @@ pub use relay::{Relay, RelayError, Terminals};
 pub use signals::Signals;
 pub use start::{Checked, Running, start};
 pub use tree::{Felled, Process};
-pub use wait::{Ended, GRACE, Pump};
+pub use wait::{Ended, GRACE, Pump, Turn};
 
 #[cfg(test)]
 mod tests;

@@ -2,22 +2,25 @@
 //! first instruction.
 
 use std::fs::File;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::approval::Approval;
+use crate::gate::{Image, Images, Judged};
 use crate::model::path::AbsolutePath;
 use crate::sandbox::{HeldChild, Parked, Parts, Temporary};
 use crate::sys::child::{EXECUTE, Message};
 use crate::sys::fail;
+use crate::sys::notify;
 
 use super::error::LaunchError;
-use super::identity::Judged;
 use super::tree::Tree;
 
 /// How sure it is that what runs is what was judged.
@@ -40,6 +43,7 @@ pub struct Running {
     pub(super) checked: Checked,
     /// Whether the tree is known to be dead.
     pub(super) felled: bool,
+    listener: Option<OwnedFd>,
     // After the child, so that nothing writes it any more when it is removed.
     _temporary: Temporary,
 }
@@ -50,6 +54,16 @@ impl Running {
         self.checked
     }
 
+    /// Becomes readable when the command itself ends.
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.child.pidfd()
+    }
+
+    /// Where the execs of its tree wait, once; whoever takes it has to serve it.
+    pub fn take_listener(&mut self) -> Option<OwnedFd> {
+        self.listener.take()
+    }
+
     /// The process id of the command.
     pub fn pid(&self) -> i32 {
         self.child.pid().as_raw()
@@ -58,8 +72,14 @@ impl Running {
 
 /// Gives a parked child the word. What it executes is compared with what was judged: file, content
 /// where others could have changed it, arguments; when anything differs it is killed before its first
-/// instruction. An exec that fails reports its errno.
-pub fn start(parked: Parked, approval: Approval) -> Result<Running, LaunchError> {
+/// instruction. An exec that fails reports its errno. Where the command stands behind a gate, `images`
+/// learn of `image`, the program it becomes.
+pub fn start(
+    parked: Parked,
+    approval: Approval,
+    images: &Images,
+    image: Image,
+) -> Result<Running, LaunchError> {
     // Used up here: one approval, one start.
     drop(approval);
     let Parts {
@@ -68,12 +88,15 @@ pub fn start(parked: Parked, approval: Approval) -> Result<Running, LaunchError>
         argv,
         program,
         temporary,
+        listener,
         ..
     } = parked.into_parts();
     let file = File::from(program);
     let judged = Judged {
         executable: &executable,
+        path: executable.path.as_bytes(),
         argv: &argv,
+        environment: None,
         file: &file,
     };
     judged.check_files()?;
@@ -81,7 +104,9 @@ pub fn start(parked: Parked, approval: Approval) -> Result<Running, LaunchError>
     let options = ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL;
     let checked = match ptrace::seize(child.pid(), options) {
         Ok(()) => Checked::AtExec,
-        Err(Errno::EPERM | Errno::EACCES | Errno::ENOSYS) => Checked::BeforeExec,
+        Err(Errno::EPERM | Errno::EACCES | Errno::ENOSYS) if listener.is_none() => {
+            Checked::BeforeExec
+        }
         Err(errno) => return Err(gone(errno, "ptrace")),
     };
     let started = Instant::now();
@@ -89,10 +114,16 @@ pub fn start(parked: Parked, approval: Approval) -> Result<Running, LaunchError>
         .command(EXECUTE)
         .map_err(|errno| gone(errno, "write"))?;
     fail::point("child-released");
+    if let Some(listener) = &listener {
+        pass_own_exec(&child, listener.as_fd())?;
+    }
     match checked {
         Checked::AtExec => {
             stop_at_exec(&child, &executable.path)?;
             judged.check_process(child.pid())?;
+            if listener.is_some() {
+                images.note(child.pid().as_raw(), image);
+            }
             fail::point("exec-verified");
             ptrace::detach(child.pid(), None).map_err(|errno| gone(errno, "ptrace"))?;
         }
@@ -113,8 +144,44 @@ pub fn start(parked: Parked, approval: Approval) -> Result<Running, LaunchError>
         started,
         checked,
         felled: false,
+        listener,
         _temporary: temporary,
     })
+}
+
+/// How long the child may take from the word to its exec.
+const PATIENCE: u16 = 10_000;
+
+/// Lets the exec of the child itself pass the gate: it was judged with the line, and is compared at its
+/// stop.
+fn pass_own_exec(child: &HeldChild, listener: BorrowedFd<'_>) -> Result<(), LaunchError> {
+    loop {
+        let mut fds = [
+            PollFd::new(listener, PollFlags::POLLIN),
+            PollFd::new(child.pidfd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut fds, PollTimeout::from(PATIENCE)) {
+            Ok(0) => return Err(LaunchError::start("poll")(Errno::ETIMEDOUT)),
+            Ok(_) => {}
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(LaunchError::start("poll")(errno)),
+        }
+        let [waiting, ended] = fds.map(|fd| fd.any().unwrap_or(true));
+        if !waiting && ended {
+            return Err(LaunchError::Gone);
+        }
+        match notify::receive(listener) {
+            Ok(exec) if exec.tid == child.pid().as_raw() => {
+                return notify::proceed(listener, exec.id).map_err(|errno| gone(errno, "ioctl"));
+            }
+            // Nobody else stands behind this filter yet.
+            Ok(exec) => {
+                notify::fail(listener, exec.id, Errno::EACCES).ok();
+            }
+            Err(Errno::ENOENT) => {}
+            Err(errno) => return Err(gone(errno, "ioctl")),
+        }
+    }
 }
 
 /// Waits for the stop after a successful exec.

@@ -10,6 +10,7 @@ use nix::errno::Errno;
 
 use super::{Checked, Ended, LaunchError, Running, Signals, start};
 use crate::approval::Approval;
+use crate::gate::{Cover, Image, Images, Mismatch};
 use crate::model::executable::{FileId, Format, Trust};
 use crate::model::outcome::Outcome;
 use crate::sandbox::sample::{Sample, executable};
@@ -20,7 +21,12 @@ fn shell(line: &str) -> Sample {
 }
 
 fn begin(parked: Parked) -> Result<Running, LaunchError> {
-    start(parked, Approval::for_tests())
+    let image = Image {
+        cover: Cover::Nothing,
+        next: None,
+        lineage: Vec::new(),
+    };
+    start(parked, Approval::for_tests(), &Images::default(), image)
 }
 
 fn run(sample: Sample, limit: Option<Duration>) -> Ended {
@@ -130,7 +136,7 @@ fn another_file_never_runs() {
     let mut sample = Sample::new("/usr/bin/true", &["true"]);
     sample.executable.id = FileId { dev: 1, ino: 1 };
     let (_kept, parked) = sample.park().unwrap();
-    assert!(matches!(begin(parked), Err(LaunchError::Changed { .. })));
+    assert!(matches!(begin(parked), Err(LaunchError::Changed(_))));
 }
 
 #[test]
@@ -141,10 +147,10 @@ fn other_content_never_runs() {
     let (_kept, parked) = sample.park().unwrap();
     assert!(matches!(
         begin(parked),
-        Err(LaunchError::Changed {
+        Err(LaunchError::Changed(Mismatch::Changed {
             what: "its content",
             ..
-        })
+        }))
     ));
 }
 
@@ -188,7 +194,7 @@ fn a_script_runs_by_its_path_and_a_swapped_one_does_not() {
         (Outcome::Exited(0), format!("{path} a b\n"))
     );
     let (outcome, text, _) = script(true);
-    assert!(matches!(outcome, Err(LaunchError::Changed { .. })));
+    assert!(matches!(outcome, Err(LaunchError::Changed(_))));
     assert_eq!(text, "");
 }
 

@@ -23,9 +23,18 @@ pub trait Pump {
     fn fds(&self) -> Vec<(BorrowedFd<'_>, PollFlags)>;
     /// Moves what can be moved without waiting. A terminal that fails is a terminal that is gone; the
     /// command goes on without it.
-    fn ready(&mut self);
+    fn ready(&mut self) -> Turn;
     /// Our own terminal has another size (SIGWINCH).
     fn resized(&mut self);
+}
+
+/// What came of one turn of a pump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// Time that somebody took to answer, which is not the command's.
+    pub uncharged: Duration,
+    /// Whether the command is to be ended.
+    pub stop: bool,
 }
 
 impl Pump for Relay {
@@ -33,9 +42,10 @@ impl Pump for Relay {
         Self::fds(self)
     }
 
-    fn ready(&mut self) {
+    fn ready(&mut self) -> Turn {
         // A terminal that fails is a terminal that is gone; the end of the command shows elsewhere.
         Self::ready(self).ok();
+        Turn::default()
     }
 
     fn resized(&mut self) {
@@ -114,7 +124,7 @@ impl Running {
         limit: Option<Duration>,
         mut pump: Option<&mut dyn Pump>,
     ) -> Result<Option<Cause>, LaunchError> {
-        let limit = limit.map(|limit| self.started + limit);
+        let mut limit = limit.map(|limit| self.started + limit);
         let mut grace: Option<Instant> = None;
         loop {
             let now = Instant::now();
@@ -151,7 +161,11 @@ impl Running {
                 if resized {
                     pump.resized();
                 }
-                pump.ready();
+                let turn = pump.ready();
+                limit = limit.map(|limit| limit + turn.uncharged);
+                if turn.stop {
+                    return Ok(Some(Cause::Signal));
+                }
             }
             if ended {
                 return Ok(grace.map(|_| Cause::Signal));

@@ -45,6 +45,9 @@ pub enum Trust {
     WritableByOthers,
     /// It lies in the workspace or another write root.
     InWriteRoot,
+    /// The same, on a file system that lets a running program be changed, so that not even its digest
+    /// says what runs (execve(2), ETXTBSY).
+    Changeable,
 }
 
 impl Trust {
@@ -55,6 +58,9 @@ impl Trust {
             Self::ForeignOwner => "it or a folder above it belongs to another user",
             Self::WritableByOthers => "it or a folder above it can be written by others",
             Self::InWriteRoot => "it lies where the run can write",
+            Self::Changeable => {
+                "it lies where the run can write, and can be changed there even while it runs"
+            }
         }
     }
 }

@@ -58,11 +58,14 @@ pub enum Reason {
     Cancelled,
     /// Mode `bypass`, with a proved sandbox.
     Bypass,
+    /// What would run is not the file that is executed: the program behind a dynamic loader, or a file
+    /// in memory or without a name.
+    ProgramHidden,
 }
 
 impl Reason {
     /// Every reason, for the table in the docs and its test.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::PolicyInvalid,
         Self::RuleDeny,
         Self::SandboxUnavailable,
@@ -86,6 +89,7 @@ impl Reason {
         Self::CallChanged,
         Self::Cancelled,
         Self::Bypass,
+        Self::ProgramHidden,
     ];
 
     /// The stable code of JSON, records and messages.
@@ -114,6 +118,7 @@ impl Reason {
             Self::CallChanged => "call-changed",
             Self::Cancelled => "cancelled",
             Self::Bypass => "bypass",
+            Self::ProgramHidden => "program-hidden",
         }
     }
 }
@@ -191,6 +196,9 @@ pub struct AccessJudgement {
     pub reason: Reason,
     /// The deciding rule.
     pub rule: Option<RuleRef>,
+    /// Whether the rule may match or not, depending on what the shell puts in, and the program will be
+    /// executed: a gate decides it then by the real argv.
+    pub open: bool,
 }
 
 /// The verdict on one sub-command: the strictest of its accesses.

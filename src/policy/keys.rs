@@ -23,7 +23,7 @@ pub const RULE: [&str; 17] = [
 /// In `[workspace]`.
 pub const WORKSPACE: [&str; 1] = ["within"];
 /// In `[sandbox]`.
-pub const SANDBOX: [&str; 4] = ["profile", "network", "user", "forbid_root"];
+pub const SANDBOX: [&str; 5] = ["profile", "network", "user", "forbid_root", "gate"];
 /// In `[approvals]`.
 pub const APPROVALS: [&str; 3] = ["timeout", "headless", "command"];
 
@@ -31,7 +31,5 @@ pub const APPROVALS: [&str; 3] = ["timeout", "headless", "command"];
 pub const TOP_LATER: [&str; 4] = ["profile", "reviewer", "audit", "hook"];
 /// The same in `[[rule]]`.
 pub const RULE_LATER: [&str; 2] = ["sandbox", "network"];
-/// The same in `[sandbox]`.
-pub const SANDBOX_LATER: [&str; 1] = ["gate"];
 /// The same in `[approvals]`.
 pub const APPROVALS_LATER: [&str; 5] = ["wait", "budget", "unattended", "frozen", "on_flag"];

@@ -38,6 +38,31 @@ impl std::str::FromStr for Headless {
     }
 }
 
+/// How the gate judges what allowed programs start. Deny rules judge every exec either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gate {
+    /// Every exec by rule, whatever started it.
+    Strict,
+    /// An exec is covered by the nearest program above it that a rule or an approval covers.
+    #[default]
+    Lineage,
+}
+
+impl std::str::FromStr for Gate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "strict" => Ok(Self::Strict),
+            "lineage" => Ok(Self::Lineage),
+            other => Err(format!(
+                "`{}` is not a way of the gate; ways are strict, lineage",
+                crate::model::text::Escaped::from(other)
+            )),
+        }
+    }
+}
+
 /// How questions are asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Approvals {
@@ -54,6 +79,7 @@ pub struct Settings {
     mode: Option<Mode>,
     profile: Option<ProfileName>,
     network: Option<Network>,
+    gate: Option<Gate>,
     /// The user to run as when started as root.
     pub user: Option<String>,
     /// Whether a run may not stay uid 0.
@@ -70,6 +96,7 @@ pub(super) struct Given {
     mode: Option<Mode>,
     profile: Option<ProfileName>,
     network: Option<Network>,
+    gate: Option<Gate>,
     user: Option<String>,
     forbid_root: bool,
     within: Option<Vec<String>>,
@@ -90,9 +117,10 @@ impl Given {
             given.within = given_within(reader, table);
         }
         if let Some(table) = reader.table(document, "sandbox") {
-            reader.keys(table, &keys::SANDBOX, &keys::SANDBOX_LATER, "in [sandbox]");
+            reader.keys(table, &keys::SANDBOX, &[], "in [sandbox]");
             given.profile = reader.parsed(table, "profile").map(|profile| profile.value);
             given.network = reader.parsed(table, "network").map(|network| network.value);
+            given.gate = reader.parsed(table, "gate").map(|gate| gate.value);
             given.user = reader.string(table, "user").and_then(|user| {
                 if user.value.is_empty() {
                     reader.fault(user.span, "`user` is empty", "name a user of this machine");
@@ -163,6 +191,7 @@ impl Given {
         settings.mode = strictest(settings.mode, self.mode, loose_mode);
         settings.profile = strictest(settings.profile, self.profile, loose_profile);
         settings.network = strictest(settings.network, self.network, loose_network);
+        settings.gate = strictest(settings.gate, self.gate, |gate| *gate);
         let approvals = &mut settings.approvals;
         approvals.headless = strictest(approvals.headless, self.headless, |headless| *headless);
         approvals.timeout = strictest(approvals.timeout, self.timeout, Duration::as_secs);
@@ -188,6 +217,11 @@ impl Settings {
     /// The network of a run that asks for `asked`: the narrower of that and the policy's.
     pub fn network(&self, asked: Option<Network>) -> Network {
         strictest(self.network, asked, loose_network).unwrap_or_default()
+    }
+
+    /// How the gate judges what allowed programs start.
+    pub fn gate(&self) -> Gate {
+        self.gate.unwrap_or_default()
     }
 }
 

@@ -39,7 +39,9 @@ pub(super) struct Depth {
     hops: usize,
 }
 
-struct Content {
+/// What was read of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Content {
     digest: Digest,
     size: u64,
     head: Vec<u8>,
@@ -63,9 +65,25 @@ impl Resolver {
             }
         }
         let (file, stat, trail) = opened.ok_or_else(|| LookupError::Unreadable(path.clone()))?;
-        let content = read(&file, &stat).ok_or_else(|| LookupError::Unreadable(path.clone()))?;
+        let mut own = trust(&trail, self.subject.uid, &self.write_roots);
+        if own == Trust::InWriteRoot && !self.digests.freezes(&trail.real, &stat) {
+            own = Trust::Changeable;
+        }
+        let known = (self.reuse && own == Trust::Trusted)
+            .then(|| self.digests.find(&stat))
+            .flatten();
+        let content = match known {
+            Some(content) => content,
+            None => {
+                let content =
+                    read(&file, &stat).ok_or_else(|| LookupError::Unreadable(path.clone()))?;
+                if own == Trust::Trusted {
+                    self.digests.note(&stat, &content);
+                }
+                content
+            }
+        };
         let format = self.format(path, folder, &content.head, depth)?;
-        let own = trust(&trail, self.subject.uid, &self.write_roots);
         let executable = Executable {
             path: path.clone(),
             real: trail.real,

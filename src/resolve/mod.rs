@@ -9,11 +9,13 @@
 mod builtins;
 mod change;
 mod copies;
+mod digests;
 pub mod environment;
 mod follow;
 mod identity;
 mod lookup;
 mod pin;
+mod seen;
 mod shebang;
 mod subject;
 mod target;
@@ -25,6 +27,7 @@ mod trust;
 pub mod workspace;
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use crate::model::environment::Environment;
 use crate::model::executable::Executable;
@@ -33,7 +36,9 @@ use crate::model::path::AbsolutePath;
 pub use builtins::is_bash_builtin;
 pub use change::Change;
 pub use pin::Pinned;
+pub use seen::{Eyes, Seen};
 
+use digests::Digests;
 use follow::follow;
 use subject::Subject;
 
@@ -53,6 +58,9 @@ pub struct Resolver {
     cwd: AbsolutePath,
     write_roots: Vec<AbsolutePath>,
     subject: Subject,
+    digests: Arc<Digests>,
+    /// Whether a digest that is known may stand for a trusted file, unread.
+    reuse: bool,
 }
 
 /// Why a survey cannot be resolved at all. What is wrong with a single program is a value
@@ -103,6 +111,18 @@ impl Resolver {
             cwd: cwd.clone(),
             write_roots: roots,
             subject: Subject::new(uid),
+            digests: Arc::default(),
+            reuse: false,
+        }
+    }
+
+    /// The same resolver for execs of the tree, of which there are many: a trusted file is not read again
+    /// while everything statx(2) tells of it stays the same. Nobody can write such a file without showing
+    /// in its times; of one that the run can write nothing is remembered.
+    pub fn reusing(&self) -> Self {
+        Self {
+            reuse: true,
+            ..self.clone()
         }
     }
 }

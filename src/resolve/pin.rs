@@ -49,6 +49,15 @@ struct Start {
 impl Resolver {
     /// Finds and holds the program of each sub-command, and where each path of an access leads.
     pub fn pin(&self, survey: &Survey) -> Result<Pinned, ResolveError> {
+        self.pinned(survey, None)
+    }
+
+    /// The same for an exec: its own file, the program of the first sub-command, is found already.
+    pub fn pin_exec(&self, survey: &Survey, own: Held) -> Result<Pinned, ResolveError> {
+        self.pinned(survey, Some(own))
+    }
+
+    fn pinned(&self, survey: &Survey, own: Option<Held>) -> Result<Pinned, ResolveError> {
         let here = follow(&self.cwd, b"");
         let standing = match &here.end {
             End::Found(stat) => kind(stat) == SFlag::S_IFDIR,
@@ -70,7 +79,15 @@ impl Resolver {
             lookups: Vec::new(),
             of: Vec::new(),
         };
-        for (index, subcommand) in survey.script.subcommands.iter().enumerate() {
+        let first = own.map(|own| {
+            pinning
+                .lookups
+                .push(Lookup::File(Box::new(own.executable.clone())));
+            pinning.of.push(Some(0));
+            pinning.files.push(own);
+        });
+        let rest = survey.script.subcommands.iter().enumerate();
+        for (index, subcommand) in rest.skip(usize::from(first.is_some())) {
             let (lookup, file) = pinning.lookup(index, subcommand);
             pinning.lookups.push(lookup);
             pinning.of.push(file);

@@ -67,7 +67,31 @@ pub fn program(
     let mut program = prologue();
     program.extend(search(&refused_whatever(network, sockets)));
     program.extend(joined(by_arguments(network, sockets)?));
-    Ok(program
+    Ok(raw(program))
+}
+
+/// `SECCOMP_RET_USER_NOTIF`: the call waits for an answer from the listener. seccomp(2)
+const NOTIFY: u32 = 0x7fc0_0000;
+
+/// The gate's own program: every exec waits for the supervisor. It stands beside the other, whose
+/// refusals and kills go before it; a call of a foreign architecture never gets here.
+pub fn listener() -> Vec<libc::sock_filter> {
+    let call = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
+    let program = [
+        statement(LOAD, ARCHITECTURE),
+        jump(JUMP_EQUAL, ARCH, 1, 0),
+        statement(RETURN, SeccompAction::KillProcess.into()),
+        statement(LOAD, NUMBER),
+        jump(JUMP_EQUAL, call(libc::SYS_execve), 1, 0),
+        jump(JUMP_EQUAL, call(libc::SYS_execveat), 0, 1),
+        statement(RETURN, NOTIFY),
+        statement(RETURN, SeccompAction::Allow.into()),
+    ];
+    raw(program)
+}
+
+fn raw(program: impl IntoIterator<Item = sock_filter>) -> Vec<libc::sock_filter> {
+    program
         .into_iter()
         .map(|one| libc::sock_filter {
             code: one.code,
@@ -75,7 +99,7 @@ pub fn program(
             jf: one.jf,
             k: one.k,
         })
-        .collect())
+        .collect()
 }
 
 /// Calls refused whatever their arguments, sorted by number.

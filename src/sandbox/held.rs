@@ -1,6 +1,6 @@
 //! A child that is ours until it is handed on: dropped, it is killed and reaped.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::{Pid, read, write};
+use nix::unistd::{Pid, write};
 
 use crate::sys::child::{self, Child, Forked, Message};
 use crate::sys::process;
@@ -42,7 +42,7 @@ pub struct HeldChild {
     first: Option<Forked>,
     control: OwnedFd,
     /// A message that came before the child was known.
-    early: Cell<Option<Message>>,
+    early: RefCell<Option<(Message, Option<OwnedFd>)>>,
     ended: bool,
     _thread: PhantomData<*const ()>,
 }
@@ -57,7 +57,7 @@ impl HeldChild {
             forked,
             first: None,
             control,
-            early: Cell::new(None),
+            early: RefCell::new(None),
             ended: false,
             _thread: PhantomData,
         };
@@ -75,7 +75,8 @@ impl HeldChild {
     /// it and reaps it.
     fn take_place(&mut self) -> Result<(), SandboxError> {
         loop {
-            match self.receive().map_err(SandboxError::prepare("read"))? {
+            let (message, passed) = self.next().map_err(SandboxError::prepare("read"))?;
+            match message {
                 Some(Message::Placed(first, command)) => {
                     self.first = Some(opened(first)?);
                     end(&std::mem::replace(&mut self.forked, opened(command)?));
@@ -87,7 +88,7 @@ impl HeldChild {
                 }
                 // The child may be quicker than who made it.
                 Some(early @ (Message::Ready(_) | Message::Failed(..))) => {
-                    self.early.set(Some(early))
+                    self.early.replace(Some((early, passed)));
                 }
                 Some(Message::Observed(_) | Message::ExecFailed(_)) | None => {
                     return Err(SandboxError::Gone);
@@ -118,13 +119,18 @@ impl HeldChild {
 
     /// The next message; `None` when it has ended, or says what no child says.
     pub fn message(&self) -> Result<Option<Message>, Errno> {
+        Ok(self.receive()?.0)
+    }
+
+    /// The next message with the descriptor that came with it.
+    pub(super) fn receive(&self) -> Result<(Option<Message>, Option<OwnedFd>), Errno> {
         match self.early.take() {
-            Some(early) => Ok(Some(early)),
-            None => self.receive(),
+            Some((message, passed)) => Ok((Some(message), passed)),
+            None => self.next(),
         }
     }
 
-    fn receive(&self) -> Result<Option<Message>, Errno> {
+    fn next(&self) -> Result<(Option<Message>, Option<OwnedFd>), Errno> {
         let patience = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
         let mut ready = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
         loop {
@@ -135,11 +141,9 @@ impl HeldChild {
                 Err(errno) => return Err(errno),
             }
         }
-        let mut bytes = [0u8; Message::BYTES];
-        match read(&self.control, &mut bytes) {
-            Ok(length) => Ok(bytes.get(..length).and_then(Message::read)),
-            Err(Errno::ECONNRESET) => Ok(None),
-            Err(errno) => Err(errno),
+        match child::receive(self.control.as_fd()) {
+            Err(Errno::ECONNRESET) => Ok((None, None)),
+            answer => answer,
         }
     }
 

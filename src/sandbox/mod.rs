@@ -10,6 +10,7 @@ mod canary;
 mod capabilities;
 mod error;
 pub mod filter;
+mod gate;
 mod held;
 mod park;
 mod probe;
@@ -22,8 +23,9 @@ mod view;
 
 pub use blueprint::Opened;
 pub use error::SandboxError;
+pub use gate::gate;
 pub use held::{HeldChild, live};
-pub use park::{Order, Parked, Parts, StdioFd, park};
+pub use park::{Gate, Order, Parked, Parts, StdioFd, park};
 pub use probe::{Layer, Probe, probe};
 pub use proof::{Fact, Proof, Witness};
 pub use temporary::Temporary;

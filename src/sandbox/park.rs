@@ -53,6 +53,18 @@ pub struct Order<'a> {
     pub temporary: Temporary,
     /// Descriptors 0, 1 and 2.
     pub stdio: [StdioFd; 3],
+    /// Whether every exec of the command waits for the supervisor.
+    pub gate: Gate,
+}
+
+/// Whether the command stands behind a gate. Whoever asks for one has to serve it: until an exec is
+/// answered it waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// It does; the proof says so, or there is no parked child.
+    Wanted,
+    /// It does not, and why.
+    None(String),
 }
 
 /// A proved child that waits. Dropped, it is killed and reaped, and its temporary folder is removed.
@@ -60,6 +72,7 @@ pub struct Order<'a> {
 pub struct Parked {
     child: HeldChild,
     proof: Proof,
+    listener: Option<OwnedFd>,
     start: Start,
     executable: Executable,
     argv: Vec<Vec<u8>>,
@@ -75,6 +88,8 @@ pub struct Parts {
     pub child: HeldChild,
     /// Its proof.
     pub proof: Proof,
+    /// Where its execs wait, when it stands behind a gate.
+    pub listener: Option<OwnedFd>,
     /// How it starts.
     pub start: Start,
     /// What it will execute.
@@ -98,6 +113,21 @@ impl Parked {
         self.child.pidfd()
     }
 
+    /// What it will execute.
+    pub const fn executable(&self) -> &Executable {
+        &self.executable
+    }
+
+    /// How it will start.
+    pub const fn how(&self) -> &Start {
+        &self.start
+    }
+
+    /// The argv it will start with.
+    pub fn argv(&self) -> &[Vec<u8>] {
+        &self.argv
+    }
+
     /// Its process id.
     pub fn pid(&self) -> i32 {
         self.child.pid().as_raw()
@@ -108,6 +138,7 @@ impl Parked {
         let Self {
             child,
             proof,
+            listener,
             start,
             executable,
             argv,
@@ -117,6 +148,7 @@ impl Parked {
         Parts {
             child,
             proof,
+            listener,
             start,
             executable,
             argv,
@@ -144,6 +176,7 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
         cwd,
         temporary,
         stdio,
+        gate,
     } = order;
     let landlock = Landlock::running()?;
     let (stdio, terminal) = above_stdio(stdio)?;
@@ -202,6 +235,7 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
         root: Some(&root),
         canary: &canary,
         ruleset: ruleset.as_fd(),
+        gate: &gate,
         // An interpreter opens its script by path, so a script is started by path.
         target: match plan.executable.format {
             Format::Elf | Format::Env { .. } => Target::Descriptor(program.as_fd()),
@@ -210,10 +244,15 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
         argv: &argv,
         envp: &envp,
     };
-    let (child, proof) = set_apart(recipe)?;
+    let Stood {
+        child,
+        proof,
+        listener,
+    } = set_apart(recipe)?;
     Ok(Parked {
         child,
         proof,
+        listener,
         start: plan.start.clone(),
         executable: plan.executable.clone(),
         argv: plan.argv.clone(),
@@ -222,9 +261,16 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
     })
 }
 
+/// A child that stands confined.
+pub(super) struct Stood {
+    pub(super) child: HeldChild,
+    pub(super) proof: Proof,
+    pub(super) listener: Option<OwnedFd>,
+}
+
 /// Parks with namespaces where the host gives them, and without where it does not; the proof then says
 /// which step failed.
-fn set_apart(mut recipe: Recipe<'_>) -> Result<(HeldChild, Proof), SandboxError> {
+fn set_apart(mut recipe: Recipe<'_>) -> Result<Stood, SandboxError> {
     let parked = stand(&recipe, None);
     match parked {
         Err(SandboxError::NoNamespaces { .. }) => {}
@@ -238,10 +284,14 @@ fn set_apart(mut recipe: Recipe<'_>) -> Result<(HeldChild, Proof), SandboxError>
 pub(super) fn stand(
     recipe: &Recipe<'_>,
     fallen: Option<&SandboxError>,
-) -> Result<(HeldChild, Proof), SandboxError> {
+) -> Result<Stood, SandboxError> {
     let child = fork(recipe)?;
-    let proof = prove(&child, recipe, fallen)?;
-    Ok((child, proof))
+    let (proof, listener) = prove(&child, recipe, fallen)?;
+    Ok(Stood {
+        child,
+        proof,
+        listener,
+    })
 }
 
 /// The name of a terminal on the host. tty(4)
@@ -262,6 +312,7 @@ pub(super) struct Recipe<'a> {
     pub(super) root: Option<&'a Root>,
     pub(super) canary: &'a Canary,
     pub(super) ruleset: BorrowedFd<'a>,
+    pub(super) gate: &'a Gate,
     pub(super) target: Target<'a>,
     pub(super) argv: &'a Arguments,
     pub(super) envp: &'a Arguments,
@@ -323,6 +374,10 @@ pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
         filter::program(recipe.network, recipe.unix_sockets()).map_err(SandboxError::Filter)?;
     let folder = CString::new(recipe.folder.path.as_bytes()).map_err(SandboxError::nul)?;
     let status = fstat(recipe.folder.fd).map_err(SandboxError::prepare("fstat"))?;
+    let listener = match recipe.gate {
+        Gate::Wanted => Some(filter::listener()),
+        Gate::None(_) => None,
+    };
     let child = Child {
         control: theirs.as_fd(),
         folder: recipe.folder.fd,
@@ -349,6 +404,7 @@ pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
             None => recipe.canary.path(),
         },
         ruleset: recipe.ruleset,
+        listener: listener.as_deref(),
         filter: &filter,
         target: recipe.target,
         argv: recipe.argv,
@@ -364,8 +420,9 @@ fn prove(
     child: &HeldChild,
     recipe: &Recipe<'_>,
     fallen: Option<&SandboxError>,
-) -> Result<Proof, SandboxError> {
-    let before = match child.message().map_err(SandboxError::prepare("read"))? {
+) -> Result<(Proof, Option<OwnedFd>), SandboxError> {
+    let (said, listener) = child.receive().map_err(SandboxError::prepare("recvmsg"))?;
+    let before = match said {
         Some(Message::Ready(before)) => before,
         Some(Message::Failed(step, errno)) => return Err(SandboxError::step(step, errno)),
         Some(
@@ -385,11 +442,13 @@ fn prove(
             own_network: recipe.own_network(),
             identity: recipe.identity,
             before,
+            gate: recipe.gate,
+            listener: listener.as_ref().map(OwnedFd::as_fd),
             fallen,
         },
     )?;
     fail::point("proof-read");
-    Ok(proof)
+    Ok((proof, listener))
 }
 
 /// Copies of the command's descriptors above 2, so that the child can put each in its place without

@@ -1,6 +1,6 @@
 //! What this host can enforce, found by doing it: a throw-away child is parked and proved.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -17,7 +17,8 @@ use super::blueprint::{Builder, Landlock, SCOPES, grants};
 use super::canary::Canary;
 use super::capabilities;
 use super::error::SandboxError;
-use super::park::{self, Folder, Recipe};
+use super::gate::gate;
+use super::park::{self, Folder, Gate, Recipe, Stood};
 use super::proof::{Proof, Witness};
 use super::view::{self, Needs};
 
@@ -47,7 +48,8 @@ pub struct Probe {
 pub fn probe() -> Probe {
     let root = nix::unistd::geteuid().is_root();
     let mut layers = vec![landlock(), capabilities::layer(root)];
-    let off = throw_away(Network::Off, false);
+    let gate = gate();
+    let off = throw_away(Network::Off, false, &gate, None).map(|stood| stood.proof);
     layers.push(match &off {
         Ok(proof) => Layer {
             name: "sandbox",
@@ -69,7 +71,20 @@ pub fn probe() -> Probe {
         },
         Err(error) => broken("ptrace", error),
     });
-    layers.push(match throw_away(Network::Off, true) {
+    layers.push(match gate {
+        Gate::Wanted => Layer {
+            name: "gate",
+            works: true,
+            seen: "every exec of a command waits to be judged, and is stopped before its first instruction".into(),
+        },
+        Gate::None(why) => Layer {
+            name: "gate",
+            works: false,
+            seen: why,
+        },
+    });
+    let none = Gate::None("not needed for this".into());
+    layers.push(match throw_away(Network::Off, true, &none, None) {
         Ok(_) => Layer {
             name: "namespaces",
             works: true,
@@ -77,7 +92,7 @@ pub fn probe() -> Probe {
         },
         Err(error) => broken("namespaces", &error),
     });
-    layers.push(match throw_away(Network::Loopback, false) {
+    layers.push(match throw_away(Network::Loopback, false, &none, None) {
         Ok(_) => Layer {
             name: "network loopback",
             works: true,
@@ -129,8 +144,14 @@ fn broken(name: &'static str, error: &SandboxError) -> Layer {
     }
 }
 
-/// A child with the least of a sandbox, which is never told to start.
-fn throw_away(network: Network, apart: bool) -> Result<Proof, SandboxError> {
+/// A child that stands in the least of a sandbox, with namespaces and behind a gate where it is told so;
+/// it would execute `program`, or nothing that exists.
+pub(super) fn throw_away(
+    network: Network,
+    apart: bool,
+    gate: &Gate,
+    program: Option<BorrowedFd<'_>>,
+) -> Result<Stood, SandboxError> {
     let landlock = Landlock::running()?;
     let profile = Profile {
         name: ProfileName::ReadOnly,
@@ -141,6 +162,10 @@ fn throw_away(network: Network, apart: bool) -> Result<Proof, SandboxError> {
     };
     let mut builder = Builder::new(landlock, network)?;
     builder.grant(&profile, &[])?;
+    let program = program.map(park::raised_copy).transpose()?;
+    if let Some(program) = &program {
+        builder.grant_program(program.as_fd())?;
+    }
     let ruleset = builder.finish()?;
     let canary = Canary::release(grants(&profile).map(|(path, _)| path))?;
     let needs = Needs {
@@ -175,14 +200,18 @@ fn throw_away(network: Network, apart: bool) -> Result<Proof, SandboxError> {
         root: view.as_ref(),
         canary: &canary,
         ruleset: ruleset.as_fd(),
-        target: Target::Path(c"/nonexistent"),
+        gate,
+        target: match &program {
+            Some(program) => Target::Descriptor(program.as_fd()),
+            None => Target::Path(c"/nonexistent"),
+        },
         argv: &nothing,
         envp: &nothing,
     };
-    Ok(park::stand(&recipe, None)?.1)
+    park::stand(&recipe, None)
 }
 
-fn opened(path: &str, flags: OFlag) -> Result<OwnedFd, SandboxError> {
+pub(super) fn opened(path: &str, flags: OFlag) -> Result<OwnedFd, SandboxError> {
     open(path, flags | OFlag::O_CLOEXEC, Mode::empty()).map_err(|source: Errno| {
         SandboxError::Prepare {
             call: "open",
@@ -201,7 +230,12 @@ mod tests {
         let _alone = crate::sandbox::sample::alone();
         let probe = probe();
         assert_eq!(probe.level == Level::L0, probe.proof.is_none());
-        assert!(probe.level < Level::L2, "there is no gate yet");
+        let gate = probe
+            .layers
+            .iter()
+            .find(|layer| layer.name == "gate")
+            .unwrap();
+        assert_eq!(gate.works, probe.level >= Level::L2, "{}", gate.seen);
         assert!(probe.layers.iter().all(|layer| !layer.seen.is_empty()));
         assert!(
             probe

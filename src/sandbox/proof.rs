@@ -6,9 +6,11 @@
 //! which is what makes its failure a proof of the confinement.
 
 use std::fmt;
+use std::os::fd::BorrowedFd;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -18,11 +20,13 @@ use serde::Serialize;
 use crate::model::level::Level;
 use crate::model::profile::{Identity, Network};
 use crate::sys::child::{Message, OBSERVE, Observed};
+use crate::sys::notify;
 use crate::sys::trace::{self, Stop};
 
 use super::blueprint::{Landlock, SCOPES};
 use super::error::{SandboxError, name};
 use super::held::HeldChild;
+use super::park::Gate;
 
 mod namespaces;
 mod status;
@@ -132,13 +136,23 @@ pub(super) struct Claims<'a> {
     pub(super) before: Observed,
     /// Why it has no namespaces, where it was to have them.
     pub(super) fallen: Option<&'a SandboxError>,
+    /// Whether its execs have to wait for the supervisor.
+    pub(super) gate: &'a Gate,
+    /// Where they wait.
+    pub(super) listener: Option<BorrowedFd<'a>>,
 }
 
 /// Proves the child, or says what does not hold.
 pub(super) fn read(child: &HeldChild, claims: &Claims<'_>) -> Result<Proof, SandboxError> {
     let status = Status::read(child.pid())?;
-    let (witness, after) = match watch(child)? {
+    let (witness, after) = match watch(child, claims.listener)? {
         Some(seen) => (Witness::Kernel, seen),
+        None if claims.listener.is_some() => {
+            return Err(SandboxError::Unproved {
+                claim: GATED,
+                found: "the child may not be traced".into(),
+            });
+        }
         None => (Witness::SelfReported, ask(child)?),
     };
     let mut facts = status.facts()?;
@@ -200,7 +214,28 @@ pub(super) fn read(child: &HeldChild, claims: &Claims<'_>) -> Result<Proof, Sand
             claims.landlock.abi
         )),
     }
-    facts.push(filtered(claims.before.unshare, after.unshare, &status)?);
+    facts.push(filtered(
+        claims.before.unshare,
+        after.unshare,
+        &status,
+        1 + u64::from(claims.listener.is_some()),
+    )?);
+    let level = match (claims.gate, claims.listener) {
+        (Gate::Wanted, Some(_)) => {
+            facts.push(gated(claims.before.exec, after.exec)?);
+            if apart { Level::L3 } else { Level::L2 }
+        }
+        (Gate::Wanted, None) => {
+            return Err(SandboxError::Unproved {
+                claim: GATED,
+                found: "the child sent no listener".into(),
+            });
+        }
+        (Gate::None(why), _) => {
+            notes.push(format!("execs of the command are not judged: {why}"));
+            Level::L1
+        }
+    };
     match claims.identity {
         Identity::Unchanged => {}
         Identity::User { uid, .. } => facts.push(status.runs_as(*uid)?),
@@ -210,12 +245,37 @@ pub(super) fn read(child: &HeldChild, claims: &Claims<'_>) -> Result<Proof, Sand
         }
     }
     Ok(Proof {
-        level: Level::L1,
+        level,
         witness,
         landlock: claims.landlock.abi,
         facts,
         notes,
     })
+}
+
+/// The claim of the gate.
+pub(super) const GATED: &str = "every exec waits for the supervisor and can be stopped after it";
+
+/// What the supervisor answers to the exec that proves the gate; nothing else in its way says so.
+const ANSWER: Errno = Errno::ECANCELED;
+
+/// The supervisor's own answer, which the kernel gave the child, proves the listener; that the child was
+/// traced while it waited proves that what it executes can be stopped.
+fn gated(before: Result<(), Errno>, after: Result<(), Errno>) -> Result<Fact, SandboxError> {
+    match (before, after) {
+        (Err(before), Err(ANSWER)) if before != ANSWER => Ok(Fact {
+            claim: GATED,
+            evidence: format!(
+                "an attempt to execute: {} before, now {}, as the supervisor answered",
+                name(before),
+                name(ANSWER)
+            ),
+        }),
+        (_, after) => Err(SandboxError::Unproved {
+            claim: GATED,
+            found: format!("an attempt to execute came to {after:?}"),
+        }),
+    }
 }
 
 /// An attempt that worked before and is refused now, with the errno that tells who refused it.
@@ -242,11 +302,12 @@ fn refused(
 }
 
 /// The filter is ours when it refuses what nothing else refuses; inside another sandbox that refuses it
-/// too, one filter more than this process has must do.
+/// too, our `own` filters more than this process has must do.
 fn filtered(
     before: Result<(), Errno>,
     after: Result<(), Errno>,
     status: &Status,
+    own: u64,
 ) -> Result<Fact, SandboxError> {
     let claim = "system calls filtered";
     let Err(errno) = before else {
@@ -259,11 +320,11 @@ fn filtered(
         );
     };
     let outer = Status::read(nix::unistd::getpid())?;
-    if outer.filters.is_some() && status.filters == outer.filters.map(|outer| outer + 1) {
+    if outer.filters.is_some() && status.filters == outer.filters.map(|outer| outer + own) {
         return Ok(Fact {
             claim,
             evidence: format!(
-                "one filter on top of those of the supervisor ({})",
+                "{own} filter(s) on top of those of the supervisor ({})",
                 name(errno)
             ),
         });
@@ -300,7 +361,10 @@ fn answer(child: &HeldChild) -> Result<Observed, SandboxError> {
 }
 
 /// The kernel's answers to the child's attempts; `None` when it may not be traced.
-fn watch(child: &HeldChild) -> Result<Option<Observed>, SandboxError> {
+fn watch(
+    child: &HeldChild,
+    listener: Option<BorrowedFd<'_>>,
+) -> Result<Option<Observed>, SandboxError> {
     let pid = child.pid();
     let failed = SandboxError::prepare("ptrace");
     let options = ptrace::Options::PTRACE_O_TRACESYSGOOD | ptrace::Options::PTRACE_O_EXITKILL;
@@ -318,6 +382,9 @@ fn watch(child: &HeldChild) -> Result<Option<Observed>, SandboxError> {
     let mut entered = None;
     loop {
         ptrace::syscall(pid, signal).map_err(&failed)?;
+        if let (Some(listener), Some(EXEC)) = (listener, entered) {
+            answer_exec(listener, pid)?;
+        }
         let (at_call, passed) = next_stop(pid)?;
         signal = passed;
         if !at_call {
@@ -348,9 +415,47 @@ fn watch(child: &HeldChild) -> Result<Option<Observed>, SandboxError> {
     }
 }
 
+/// `SYS_execve` as the kernel reports it.
+const EXEC: u64 = libc::SYS_execve.cast_unsigned();
+
+/// How long the kernel may take to hand an exec over that it has seen already.
+const PATIENCE: u16 = 10_000;
+
+/// Answers the one exec of a child that proves the gate.
+fn answer_exec(listener: BorrowedFd<'_>, child: Pid) -> Result<(), SandboxError> {
+    let waiting = next_exec(listener)?;
+    if waiting.tid != child.as_raw() || waiting.number != libc::SYS_execve {
+        return Err(SandboxError::Unproved {
+            claim: GATED,
+            found: format!("call {} of process {} waits", waiting.number, waiting.tid),
+        });
+    }
+    notify::fail(listener, waiting.id, ANSWER).map_err(SandboxError::prepare("ioctl"))
+}
+
+/// The exec that has to wait at `listener` now.
+pub(super) fn next_exec(listener: BorrowedFd<'_>) -> Result<notify::Waiting, SandboxError> {
+    let mut ready = [PollFd::new(listener, PollFlags::POLLIN)];
+    loop {
+        match poll(&mut ready, PollTimeout::from(PATIENCE)) {
+            Ok(0) => {
+                return Err(SandboxError::Unproved {
+                    claim: GATED,
+                    found: "an exec does not wait".into(),
+                });
+            }
+            Ok(_) => break,
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(SandboxError::prepare("poll")(errno)),
+        }
+    }
+    notify::receive(listener).map_err(SandboxError::prepare("ioctl"))
+}
+
 /// The results of the attempts, in the order in which they are made.
 #[derive(Default)]
 struct Seen {
+    exec: Option<i64>,
     outside: Option<i64>,
     witness: Option<i64>,
     socket: Option<i64>,
@@ -366,6 +471,7 @@ impl Seen {
             (libc::SYS_socket, &mut self.socket),
             (libc::SYS_kill, &mut self.signal),
             (libc::SYS_unshare, &mut self.unshare),
+            (libc::SYS_execve, &mut self.exec),
         ];
         let free = slots
             .into_iter()
@@ -389,6 +495,7 @@ impl Seen {
             socket: result(self.socket)?,
             signal: result(self.signal)?,
             unshare: result(self.unshare)?,
+            exec: result(self.exec)?,
         })
     }
 }

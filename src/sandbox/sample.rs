@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::profiles::{Facts, fill};
-use super::{Opened, Order, Parked, SandboxError, StdioFd, Temporary, park};
+use super::{Gate, Opened, Order, Parked, SandboxError, StdioFd, Temporary, park};
 use crate::model::digest::Digest;
 use crate::model::environment::Environment;
 use crate::model::executable::{Executable, FileId, Format, Trust};
@@ -44,6 +44,7 @@ pub(crate) struct Sample {
     pub(crate) argv: Vec<Vec<u8>>,
     pub(crate) workspace: Temporary,
     pub(crate) stdio: [StdioFd; 3],
+    pub(crate) gate: Gate,
     pub(crate) alone: MutexGuard<'static, ()>,
 }
 
@@ -68,6 +69,7 @@ impl Sample {
             argv: argv.iter().map(|word| word.as_bytes().to_vec()).collect(),
             workspace: Temporary::create(&base, &identity()).unwrap(),
             stdio: [null(), null(), null()],
+            gate: Gate::None("not in this test".into()),
             alone: alone(),
         }
     }
@@ -118,6 +120,7 @@ impl Sample {
             cwd: self.workspace.as_fd(),
             temporary,
             stdio: self.stdio,
+            gate: self.gate,
         })?;
         Ok((
             Kept {

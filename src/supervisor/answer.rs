@@ -235,7 +235,10 @@ fn file(lookup: &Lookup) -> String {
         Lookup::File(executable) => {
             let trust = match executable.trust {
                 Trust::Trusted => String::new(),
-                Trust::ForeignOwner | Trust::WritableByOthers | Trust::InWriteRoot => {
+                Trust::ForeignOwner
+                | Trust::WritableByOthers
+                | Trust::InWriteRoot
+                | Trust::Changeable => {
                     format!(", not trusted: {}", executable.trust.reason())
                 }
             };

@@ -5,8 +5,9 @@ use crate::approval::{
     Ruling, Strictures, Told, Wait,
 };
 use crate::launch::Signals;
+use crate::model::judgement::Reason;
 use crate::plan::Plan;
-use crate::sandbox::Parked;
+use crate::sandbox::{Parked, Proof};
 use std::os::fd::AsFd as _;
 
 use super::call::Call;
@@ -23,7 +24,86 @@ pub(super) enum Stop {
     PolicyChanged(Changed),
 }
 
+/// Who can be asked now.
+pub(super) enum Desk<'a> {
+    /// The one the supervisor was set up with, or its terminal.
+    Own(&'a dyn Approver),
+    /// A command.
+    Named(External),
+    /// Nobody.
+    Empty(Nobody),
+}
+
+impl Desk<'_> {
+    pub(super) fn approver(&self) -> Result<&dyn Approver, Nobody> {
+        match self {
+            Self::Own(approver) => Ok(*approver),
+            Self::Named(external) => Ok(external),
+            Self::Empty(nobody) => Err(*nobody),
+        }
+    }
+
+    pub(super) fn attached(&self) -> Attached {
+        match self {
+            Self::Own(_) | Self::Named(_) => Attached::Present,
+            Self::Empty(nobody) => Attached::Absent(*nobody),
+        }
+    }
+}
+
+/// The question about `call`.
+pub(super) fn question(
+    run: &Run<'_>,
+    call: &Call,
+    plan: &Plan,
+    proof: &Proof,
+    changes: &[String],
+    (why, forced): (Reason, bool),
+) -> Question {
+    let scrubber = run.journal.scrubber();
+    Question::new(
+        &Told {
+            line: &call.line,
+            plan,
+            survey: &call.survey,
+            resolved: &call.pinned.resolved,
+            judgement: &call.judgement,
+            workspace: &run.ground.workspace.root,
+            why,
+            forced,
+            level: proof.level(),
+            proof: &proof.lines(),
+            uid: ground::uid_of(&run.ground.identity),
+            claim: run.request.claim.as_deref(),
+            ids: &run.request.ids,
+            changes,
+        },
+        &|text| scrubber.scrub(text).unwrap_or_else(|| text.to_vec()),
+    )
+}
+
 impl Supervisor {
+    /// Who can be asked now.
+    pub(super) fn desk(&self, run: &Run<'_>) -> Result<Desk<'_>, Error> {
+        let settings = run.ground.policy.settings();
+        let command = self
+            .command
+            .as_ref()
+            .or(settings.approvals.command.as_ref());
+        Ok(match (&self.approver, command, &self.terminal) {
+            (Some(approver), _, _) => Desk::Own(approver.as_ref()),
+            (None, Some(command), _) => Desk::Named(External::new(
+                command.clone(),
+                run.ground.approver_environment(&self.environment),
+            )?),
+            (None, None, Some(terminal)) => match terminal.attached() {
+                Ok(()) => Desk::Own(terminal),
+                Err(nobody) => Desk::Empty(nobody),
+            },
+            (None, None, None) => Desk::Empty(Nobody::NotGiven),
+        })
+    }
+
     /// The right to start, or why not.
     pub(super) fn approve(
         &self,
@@ -35,25 +115,7 @@ impl Supervisor {
         signals: &Signals,
     ) -> Result<Result<Approval, Stop>, Error> {
         let changes = story.changes.as_slice();
-        let settings = run.ground.policy.settings();
-        let command = self
-            .command
-            .as_ref()
-            .or(settings.approvals.command.as_ref());
-        let named = match (&self.approver, command) {
-            (Some(_), _) | (None, None) => None,
-            (None, Some(command)) => Some(External::new(
-                command.clone(),
-                run.ground.approver_environment(&self.environment),
-            )?),
-        };
-        let approver: Result<&dyn Approver, Nobody> = match (&self.approver, &named, &self.terminal)
-        {
-            (Some(approver), _, _) => Ok(approver.as_ref()),
-            (None, Some(external), _) => Ok(external),
-            (None, None, Some(terminal)) => terminal.attached().map(|()| terminal as &dyn Approver),
-            (None, None, None) => Err(Nobody::NotGiven),
-        };
+        let desk = self.desk(run)?;
         let proof = parked.proof();
         let standing = approval::Sandbox::Proved(proof.level());
         // The built-in rules alone hold denials, so there always are some.
@@ -70,10 +132,7 @@ impl Supervisor {
             forced,
             mode: run.ground.mode,
             profile: run.ground.profile.name,
-            attached: match &approver {
-                Ok(_) => Attached::Present,
-                Err(nobody) => Attached::Absent(*nobody),
-            },
+            attached: desk.attached(),
         };
         let object = approval::identify(plan, &call.survey, &call.pinned.resolved);
         let (why, forced) = match approval::rule(&inputs, proof, object) {
@@ -81,31 +140,13 @@ impl Supervisor {
             Ruling::Denied(denial) => return Ok(Err(Stop::Denied(denial))),
             Ruling::Ask { why, forced } => (why, forced),
         };
-        let scrubber = run.journal.scrubber();
-        let question = Question::new(
-            &Told {
-                line: &call.line,
-                plan,
-                survey: &call.survey,
-                resolved: &call.pinned.resolved,
-                judgement: &call.judgement,
-                workspace: &run.ground.workspace.root,
-                why,
-                forced,
-                level: proof.level(),
-                proof: &proof.lines(),
-                uid: ground::uid_of(&run.ground.identity),
-                claim: run.request.claim.as_deref(),
-                ids: &run.request.ids,
-                changes,
-            },
-            &|text| scrubber.scrub(text).unwrap_or_else(|| text.to_vec()),
-        );
-        let approver = match approver {
+        let question = question(run, call, plan, proof, changes, (why, forced));
+        let approver = match desk.approver() {
             Ok(approver) => approver,
             Err(nobody) => return Ok(Err(Stop::Denied(Denial::nobody(nobody)))),
         };
-        let deadline = story.deadline(settings.approvals.timeout());
+        let timeout = run.ground.policy.settings().approvals.timeout();
+        let deadline = story.deadline(timeout);
         let watch = Watch {
             environment: &self.environment,
             choice: &self.choice,

@@ -5,15 +5,16 @@ use crate::model::access::Survey;
 use crate::model::executable::{Lookup, LookupError};
 use crate::model::judgement::{Judgement, Reason, RuleRef};
 use crate::model::outcome::Outcome;
+use crate::model::path::AbsolutePath;
 use crate::model::request::Command;
 use crate::model::script::{
-    Dialect, Folder, Opaque, ReadBy, Script, Span, SubCommand, SyntaxError, Word,
+    Assignment, Dialect, Folder, Opaque, ReadBy, Script, Span, SubCommand, SyntaxError, Word,
 };
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 use crate::plan::{self, Plan, Runner, Setting};
 use crate::policy;
-use crate::resolve::{Held, Pinned};
+use crate::resolve::{Held, Pinned, Resolver};
 use crate::shell;
 use crate::sys::fail;
 
@@ -47,6 +48,47 @@ pub fn judge(command: &Command, ground: &Ground) -> Result<Call, Error> {
     fail::point("programs-pinned");
     let judgement = policy::judge(&ground.policy, &survey, &pinned.resolved, &ground.facts);
     fail::point("line-judged");
+    Ok(Call {
+        line,
+        survey,
+        pinned,
+        judgement,
+        shell: None,
+    })
+}
+
+/// An exec of a running command, as it was read.
+#[derive(Debug)]
+pub struct Started<'a> {
+    /// Its argv, under the name that rules know the program by.
+    pub argv: &'a [Vec<u8>],
+    /// The folder it starts in, when that has a name.
+    pub folder: Option<&'a AbsolutePath>,
+    /// What its environment has that the command's has not.
+    pub assignments: Vec<Assignment>,
+    /// Its file.
+    pub held: Held,
+}
+
+/// Judges an exec like a line that is nothing else, with its file found already.
+pub fn judge_exec(
+    started: Started<'_>,
+    ground: &Ground,
+    resolver: &Resolver,
+    restricted: &[Vec<u8>],
+) -> Result<Call, Error> {
+    let (line, mut script) = spelled(started.argv);
+    for sub in &mut script.subcommands {
+        sub.folder = started.folder.map_or(Folder::Unknown, |folder| {
+            Folder::Moved(folder.as_bytes().to_vec())
+        });
+        sub.assignments.clone_from(&started.assignments);
+    }
+    script.single = started.assignments.is_empty();
+    let survey = policy::survey(script, &ground.facts, shell::parse);
+    let mut pinned = resolver.pin_exec(&survey, started.held)?;
+    resolver.note_copies(&mut pinned, restricted);
+    let judgement = policy::judge(&ground.policy, &survey, &pinned.resolved, &ground.facts);
     Ok(Call {
         line,
         survey,

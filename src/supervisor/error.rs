@@ -49,6 +49,9 @@ pub enum Error {
     /// The policy files cannot be followed while a question is open.
     #[error("cannot follow the policy files")]
     Follow(#[source] std::io::Error),
+    /// The gate cannot be set up, so the command was killed at its start.
+    #[error("cannot set up the gate for what the command starts")]
+    Gate(#[source] std::io::Error),
     /// The workspace cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -94,6 +97,7 @@ impl Error {
             Self::Usage(_)
             | Self::Policy(_)
             | Self::Follow(_)
+            | Self::Gate(_)
             | Self::Sandbox(_)
             | Self::Approver(_)
             | Self::Relay(_)
@@ -127,7 +131,7 @@ impl Error {
             Self::NoShell(_) | Self::Workspace(_) | Self::Resolve(_) => "resolve",
             Self::Sandbox(_) => "sandbox-unavailable",
             Self::Approver(_) | Self::Follow(_) => "approver-error",
-            Self::Relay(_) | Self::Launch(_) => "launch",
+            Self::Relay(_) | Self::Launch(_) | Self::Gate(_) => "launch",
             Self::Audit(_) => "audit",
         }
     }

@@ -4,14 +4,18 @@ mod answer;
 mod asking;
 mod builder;
 mod call;
+mod errand;
 mod error;
 mod follow;
 mod ground;
 mod house;
 mod identity;
 mod inspection;
+mod keeper;
+mod loaders;
 mod policies;
 mod record;
+mod refused;
 mod report;
 mod run;
 
@@ -22,6 +26,7 @@ pub use answer::{Answer, AnswerJson};
 pub use builder::Builder;
 pub use error::{Error, ErrorJson};
 pub use policies::{Change, Preview, Target, TriedCommand, TriedLine};
+pub use refused::{Refusal, RefusalJson, Refused};
 pub use report::{Report, ReportJson};
 
 use crate::approval::{self, Approver, Denial, Terminal};
@@ -193,7 +198,7 @@ impl Supervisor {
             let denial = Denial::changed(what);
             return run.deny(&call, &parked, object, &denial, waited);
         }
-        run.start(&call, parked, approval, waited, signals, relay)
+        run.start(self, &call, parked, approval, waited, signals, relay)
     }
 
     /// Stage 5: the child stands confined and proved.
@@ -220,6 +225,7 @@ impl Supervisor {
             cwd: run.ground.cwd_folder(),
             temporary,
             stdio: stdio(relay)?,
+            gate: sandbox::gate(),
         })
     }
 }

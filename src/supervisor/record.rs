@@ -10,6 +10,7 @@ use crate::audit::{
     self, Bytes, Decided, DecidedPart, Decider, Durability, Finished, Journal, PolicySource,
     RemovedName,
 };
+use crate::gate::Attempt;
 use crate::launch::{self, Ended};
 use crate::model::digest::Digest;
 use crate::model::judgement::Reason;
@@ -183,8 +184,82 @@ fn decider(who: &Who, decision: &Decision<'_>) -> Decider {
     }
 }
 
+/// What was decided about an exec of a running command.
+pub struct ExecDecision<'a> {
+    pub verdict: Verdict,
+    pub outcome: Verdict,
+    pub reason: Reason,
+    pub by: Option<&'a Who>,
+    pub note: Option<&'a Note>,
+    pub object: Option<ObjectId>,
+    pub waited: Duration,
+    pub program: &'a [u8],
+    pub digest: Option<Digest>,
+    pub rule: Option<&'a str>,
+    pub detail: Option<&'a str>,
+}
+
+/// Bytes of an argv that a record holds; a longer one is cut at a word, and says so.
+const MOST_WORDS: usize = 128 * 1024;
+
+/// Writes a decision about an exec. It may not start before this has returned.
+pub fn exec(
+    journal: &Journal,
+    run: &str,
+    attempt: &Attempt,
+    decision: &ExecDecision<'_>,
+) -> Result<(), Error> {
+    let mut room = MOST_WORDS;
+    let argv: Vec<Bytes> = attempt
+        .argv
+        .iter()
+        .map_while(|word| {
+            room = room.checked_sub(word.len() + 1)?;
+            Some(Bytes(word.clone()))
+        })
+        .collect();
+    let lineage = attempt.image.iter().flat_map(|image| &image.lineage);
+    let record = audit::Exec {
+        id: audit::new_id(),
+        run: run.to_owned(),
+        pid: attempt.pid,
+        more_words: attempt.argv.len() - argv.len(),
+        argv,
+        program: Bytes(decision.program.to_vec()),
+        digest: decision.digest,
+        lineage: lineage
+            .map(|path| Bytes(path.as_bytes().to_vec()))
+            .collect(),
+        verdict: decision.verdict,
+        outcome: decision.outcome,
+        reason: decision.reason,
+        rule: decision.rule.map(str::to_owned),
+        detail: decision
+            .detail
+            .map(|detail| Bytes(detail.as_bytes().to_vec())),
+        decider: decision.by.map(|who| {
+            let answer = Decision {
+                verdict: decision.outcome,
+                reason: decision.reason,
+                proof: None,
+                object: decision.object,
+                by: decision.by,
+                note: decision.note,
+                waited: decision.waited,
+            };
+            decider(who, &answer)
+        }),
+    };
+    let lasts = match decision.by {
+        Some(_) => Durability::Power,
+        None => Durability::Process,
+    };
+    journal.exec(&record, lasts)?;
+    Ok(())
+}
+
 /// Writes how a decided run ended.
-pub fn finished(journal: &Journal, id: &str, ended: &Ended) -> Result<(), Error> {
+pub fn finished(journal: &Journal, id: &str, ended: &Ended, refused: usize) -> Result<(), Error> {
     let signal = match &ended.outcome {
         Outcome::Signalled(signal) => Some(*signal),
         Outcome::Exited(_)
@@ -200,6 +275,7 @@ pub fn finished(journal: &Journal, id: &str, ended: &Ended) -> Result<(), Error>
         signal,
         killed: ended.killed.iter().map(process).collect(),
         survivors: ended.survivors.iter().map(process).collect(),
+        refused,
         duration_ms: milliseconds(ended.duration),
         error: None,
     })?;
@@ -215,6 +291,7 @@ pub fn failed(journal: &Journal, id: &str, error: &str) -> Result<(), Error> {
         signal: None,
         killed: Vec::new(),
         survivors: Vec::new(),
+        refused: 0,
         duration_ms: 0,
         error: Some(Bytes(error.as_bytes().to_vec())),
     })?;

@@ -12,6 +12,8 @@ use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 use crate::sandbox::Proof;
 
+use super::refused::{RefusalJson, Refused};
+
 /// The end of one request.
 #[derive(Debug)]
 pub struct Report {
@@ -39,6 +41,8 @@ pub struct Report {
     pub killed: Vec<Process>,
     /// Descendants that could not be killed.
     pub survivors: Vec<Process>,
+    /// Execs of the command that were refused while it ran.
+    pub refused: Refused,
     /// From the start to the end of the command.
     pub duration: Duration,
     /// What the caller is told, when there is something to tell.
@@ -69,6 +73,10 @@ pub struct ReportJson<'a> {
     checked: Option<Checked>,
     killed: Vec<ProcessJson>,
     survivors: Vec<ProcessJson>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    refused: Vec<RefusalJson<'a>>,
+    #[serde(skip_serializing_if = "is_none")]
+    refused_count: usize,
     duration_ms: u128,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
@@ -122,10 +130,20 @@ impl Report {
             checked: self.checked,
             killed: self.killed.iter().map(process).collect(),
             survivors: self.survivors.iter().map(process).collect(),
+            refused: self.refused.as_json(),
+            refused_count: self.refused.count(),
             duration_ms: self.duration.as_millis(),
             message: self.message.as_deref(),
         }
     }
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 fn process(process: &Process) -> ProcessJson {

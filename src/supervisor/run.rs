@@ -1,22 +1,30 @@
 //! The ends of an attempt: refused, denied, unconfined, or started and watched to its end. Each writes
 //! its record before anything else happens.
 
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crate::approval::{Approval, Denial, ObjectId};
 use crate::audit::Journal;
-use crate::launch::{self, Ended, LaunchError, Pump, Relay, Signals};
+use crate::gate::{Cover, Gate, Image, Images, Mismatch};
+use crate::launch::{self, Ended, LaunchError, Pump, Relay, Running, Signals};
 use crate::model::judgement::Reason;
 use crate::model::outcome::Outcome;
 use crate::model::request::Request;
-use crate::sandbox::{Parked, SandboxError};
+use crate::model::verdict::Verdict;
+use crate::plan::Start;
+use crate::sandbox::{Parked, Proof, SandboxError};
 
-use super::Attempt;
 use super::call::Call;
+use super::errand::Counter;
 use super::error::Error;
 use super::ground::Ground;
+use super::keeper::{Keeper, Keeping, cover, image};
 use super::record::{self, Decision};
+use super::refused::Refused;
 use super::report::{Report, ending};
+use super::{Attempt, Supervisor};
 
 /// How long what the command has said may take to be shown after its end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -27,6 +35,22 @@ pub struct Run<'a> {
     pub journal: &'a Journal,
     pub request: &'a Request,
     pub ground: &'a Ground,
+}
+
+/// What a run is watched with.
+struct Watching<'a> {
+    supervisor: &'a Supervisor,
+    call: &'a Call,
+    proof: &'a Proof,
+    id: &'a str,
+    signals: &'a Signals,
+}
+
+/// What became of it.
+struct Watched {
+    checked: launch::Checked,
+    ended: Ended,
+    refused: Refused,
 }
 
 impl Run<'_> {
@@ -90,8 +114,10 @@ impl Run<'_> {
     }
 
     /// Starts what was approved and watches it to its end.
+    #[expect(clippy::too_many_arguments, reason = "everything a start uses up")]
     pub fn start(
         &self,
+        supervisor: &Supervisor,
         call: &Call,
         parked: Parked,
         approval: Approval,
@@ -102,13 +128,29 @@ impl Run<'_> {
         let proof = parked.proof().clone();
         let id = self.decided(call, &Decision::granted(&approval, &proof, waited))?;
         let (object, reason, by) = (approval.object(), approval.reason(), approval.by().cloned());
-        let (checked, ended) = match self.watch(parked, approval, signals, relay) {
-            Ok(ended) => ended,
+        let watched = self.watch(
+            &Watching {
+                supervisor,
+                call,
+                proof: &proof,
+                id: &id,
+                signals,
+            },
+            parked,
+            approval,
+            relay,
+        );
+        let Watched {
+            checked,
+            ended,
+            refused,
+        } = match watched {
+            Ok(watched) => watched,
             Err(error) => {
                 record::failed(self.journal, &id, &error.render())?;
                 // Something swapped it between the last look and the start: it was killed before its
                 // first instruction, so this is a denial like any other change.
-                if let Error::Launch(LaunchError::Changed { .. }) = error {
+                if let Error::Launch(LaunchError::Changed(Mismatch::Changed { .. })) = error {
                     let reason = Reason::CallChanged;
                     let message = Denial::changed(error.to_string()).message();
                     let report =
@@ -118,8 +160,10 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        record::finished(self.journal, &id, &ended)?;
-        let message = ending(&ended.outcome, ended.killed.len(), &ended.survivors);
+        record::finished(self.journal, &id, &ended, refused.count())?;
+        let told = ending(&ended.outcome, ended.killed.len(), &ended.survivors);
+        let told: Vec<String> = refused.message().into_iter().chain(told).collect();
+        let message = (!told.is_empty()).then(|| told.join("\n"));
         let report = self.report(call, id, ended.outcome, reason, message);
         Ok(Attempt::Done(Box::new(Report {
             object: Some(object),
@@ -128,6 +172,7 @@ impl Run<'_> {
             checked: Some(checked),
             killed: ended.killed,
             survivors: ended.survivors,
+            refused,
             duration: ended.duration,
             ..report
         })))
@@ -135,23 +180,105 @@ impl Run<'_> {
 
     fn watch(
         &self,
+        watching: &Watching<'_>,
         parked: Parked,
         approval: Approval,
-        signals: &Signals,
         mut relay: Option<Relay>,
-    ) -> Result<(launch::Checked, Ended), Error> {
-        let running = launch::start(parked, approval)?;
+    ) -> Result<Watched, Error> {
+        let images = Images::default();
+        let image = self.root(watching.call, &parked, approval.reason());
+        let granted = approval.reason();
+        let mut running = launch::start(parked, approval, &images, image)?;
         let checked = running.checked();
         if let Some(relay) = &mut relay {
             relay.release();
             relay.run()?;
         }
-        let pump = relay.as_mut().map(|relay| relay as &mut dyn Pump);
-        let ended = running.wait(signals, self.request.timeout, pump)?;
+        let (ended, relay, refused) = match running.take_listener() {
+            None => {
+                let pump = relay.as_mut().map(|relay| relay as &mut dyn Pump);
+                let ended = running.wait(watching.signals, self.request.timeout, pump)?;
+                (ended, relay, Refused::default())
+            }
+            Some(listener) => {
+                self.behind_gate(watching, granted, running, (listener, &images), relay)?
+            }
+        };
         if let Some(relay) = relay {
             relay.finish(LAST_WORDS)?;
         }
-        Ok((checked, ended))
+        Ok(Watched {
+            checked,
+            ended,
+            refused,
+        })
+    }
+
+    /// Watches a command whose execs wait at `listener`, and answers for them.
+    fn behind_gate(
+        &self,
+        watching: &Watching<'_>,
+        granted: Reason,
+        running: Running,
+        (listener, images): (OwnedFd, &Images),
+        relay: Option<Relay>,
+    ) -> Result<(Ended, Option<Relay>, Refused), Error> {
+        let pipe = || std::io::pipe().map_err(Error::Gate);
+        let (close, open) = pipe()?;
+        let (woken, wake) = pipe()?;
+        let (sender, errands) = channel();
+        let keeper = Keeper::new(Keeping {
+            run: *self,
+            call: watching.call,
+            proof: watching.proof,
+            id: watching.id.to_owned(),
+            granted,
+            attached: watching.supervisor.desk(self)?.attached(),
+            errands: sender,
+            wake,
+        });
+        let command = running.pidfd().try_clone_to_owned().map_err(Error::Gate)?;
+        let mut counter = Counter {
+            supervisor: watching.supervisor,
+            run: *self,
+            proof: watching.proof,
+            signals: watching.signals,
+            command,
+            relay,
+            errands,
+            wake: woken,
+        };
+        let gate = Gate::new(listener, close, &keeper, images);
+        let (ended, relay) = std::thread::scope(|scope| {
+            gate.serve(scope);
+            let ended = running.wait(watching.signals, self.request.timeout, Some(&mut counter));
+            // Whoever still waits for an answer gets none, and no further exec is taken.
+            let Counter { relay, .. } = counter;
+            drop(open);
+            (ended, relay)
+        });
+        drop(gate);
+        Ok((ended?, relay, keeper.into_refused()))
+    }
+
+    /// The program that the run starts with, and what the decision about the line covers of it.
+    fn root(&self, call: &Call, parked: &Parked, granted: Reason) -> Image {
+        let executable = parked.executable();
+        let sub = match parked.how() {
+            Start::Binary { subcommand } | Start::Script { subcommand } => *subcommand,
+            Start::Shell => {
+                let named = executable.path.as_bytes().to_vec();
+                return image(None, executable, named, parked.argv(), Cover::Nothing);
+            }
+        };
+        let judged = call.judgement.subcommands.get(sub);
+        let reason = judged
+            .filter(|judged| judged.verdict == Verdict::Allow)
+            .map_or(granted, |judged| judged.reason);
+        let sub = call.survey.script.subcommands.get(sub);
+        let reach = sub.map_or(Cover::Nothing, |sub| cover(sub, reason));
+        let named = executable.path.as_bytes().to_vec();
+        image(None, executable, named, parked.argv(), reach)
     }
 
     fn decided(&self, call: &Call, decision: &Decision<'_>) -> Result<String, Error> {
@@ -179,6 +306,7 @@ impl Run<'_> {
             checked: None,
             killed: Vec::new(),
             survivors: Vec::new(),
+            refused: Refused::default(),
             duration: Duration::ZERO,
             message,
         }

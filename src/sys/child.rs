@@ -5,6 +5,7 @@
 //! process is safe (fork(2), signal-safety(7)).
 
 use std::ffi::{CStr, c_int, c_long};
+use std::mem;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr;
 
@@ -22,7 +23,7 @@ mod root;
 
 pub use apart::Apart;
 use message::{EXEC_FAILED, FAILED, OBSERVED, READY};
-pub use message::{Message, Observed, Step};
+pub use message::{Message, Observed, Step, receive};
 pub use root::{Bind, Entry, Root, Rule, What};
 
 /// The command that makes a parked child repeat its observations.
@@ -88,6 +89,8 @@ pub struct Child<'a> {
     pub witness: &'a CStr,
     /// The Landlock ruleset.
     pub ruleset: BorrowedFd<'a>,
+    /// A seccomp program whose listener goes to the parent with the first message.
+    pub listener: Option<&'a [libc::sock_filter]>,
     /// The seccomp program.
     pub filter: &'a [libc::sock_filter],
     /// What to execute in the end.
@@ -144,9 +147,9 @@ fn live(child: &Child<'_>, parent: Pid, founded: Option<Observed>) -> ! {
     let control = child.control.as_raw_fd();
     let ended = match confine(child, parent, founded) {
         Err((step, errno)) => [FAILED, step as i32, errno as i32, 0, 0, 0, 0],
-        Ok(before) => {
-            let [a, b, c, d, e] = before.numbers();
-            say(control, [READY, a, b, c, d, e, 0]);
+        Ok((before, listener)) => {
+            let [a, b, c, d, e, f] = before.numbers();
+            say_with(control, [READY, a, b, c, d, e, f], listener);
             let errno = serve(child, parent, control);
             [EXEC_FAILED, errno as i32, 0, 0, 0, 0, 0]
         }
@@ -163,7 +166,7 @@ fn confine(
     child: &Child<'_>,
     parent: Pid,
     founded: Option<Observed>,
-) -> Result<Observed, (Step, Errno)> {
+) -> Result<(Observed, Option<RawFd>), (Step, Errno)> {
     let at = |step: Step| move |errno: Errno| (step, errno);
     let control = child.control.as_raw_fd();
 
@@ -198,6 +201,7 @@ fn confine(
     let here = observe(child, parent);
     let before = founded.map_or(here, |founded| Observed {
         witness: here.witness,
+        exec: here.exec,
         ..founded
     });
 
@@ -212,8 +216,13 @@ fn confine(
     .map_err(at(Step::Landlock))?;
     plain(libc::SYS_close, [word(ruleset), 0, 0, 0, 0, 0]).map_err(at(Step::Landlock))?;
     drop_capabilities().map_err(at(Step::Capabilities))?;
-    set_filter(child.filter).map_err(at(Step::Filter))?;
-    Ok(before)
+    // Before the other filter, which refuses any further listener.
+    let listener = match child.listener {
+        Some(filter) => Some(set_listener(filter).map_err(at(Step::Listener))?),
+        None => None,
+    };
+    set_filter(child.filter, 0).map_err(at(Step::Filter))?;
+    Ok((before, listener))
 }
 
 /// Waits for commands until the exec, whose errno it returns when it fails, or until the parent is gone.
@@ -234,8 +243,8 @@ fn serve(child: &Child<'_>, parent: Pid, control: RawFd) -> Errno {
             Err(errno) => return errno,
             Ok(0) => return Errno::EPIPE,
             Ok(_) if command == OBSERVE => {
-                let [a, b, c, d, e] = observe(child, parent).numbers();
-                say(control, [OBSERVED, a, b, c, d, e, 0]);
+                let [a, b, c, d, e, f] = observe(child, parent).numbers();
+                say(control, [OBSERVED, a, b, c, d, e, f]);
             }
             Ok(_) if command == EXECUTE => return execute(child),
             Ok(_) => return Errno::EBADMSG,
@@ -255,12 +264,17 @@ fn observe(child: &Child<'_>, parent: Pid) -> Observed {
     let signal = plain(libc::SYS_kill, [word(parent.as_raw()), 0, 0, 0, 0, 0]).map(|_| ());
     // Changes nothing and always succeeds, unless a filter refuses it. unshare(2)
     let unshare = plain(libc::SYS_unshare, [0; 6]).map(|_| ());
+    // The witness may be executed by nobody, so this never becomes another program. execve(2), EACCES
+    let words = [child.witness.as_ptr() as usize, 0, 0, 0, 0, 0];
+    // SAFETY: `witness` is NUL-terminated; null arrays count as empty. execve(2)
+    let exec = unsafe { call(libc::SYS_execve, words) }.map(|_| ());
     Observed {
         outside,
         witness,
         socket,
         signal,
         unshare,
+        exec,
     }
 }
 
@@ -436,22 +450,66 @@ fn drop_capabilities() -> Result<(), Errno> {
     unsafe { call(libc::SYS_capset, words) }.map(|_| ())
 }
 
+/// One descriptor in a control message, as CMSG_SPACE lays it out. cmsg(3)
+#[repr(C)]
+struct Passed {
+    length: usize,
+    level: c_int,
+    kind: c_int,
+    fd: c_int,
+    pad: c_int,
+}
+
+/// Sends one message with a descriptor, which is closed here then. unix(7), SCM_RIGHTS
+fn say_with(control: RawFd, message: [i32; message::LENGTH], fd: Option<RawFd>) {
+    let Some(fd) = fd else {
+        return say(control, message);
+    };
+    let mut passed = Passed {
+        length: mem::offset_of!(Passed, pad),
+        level: libc::SOL_SOCKET,
+        kind: libc::SCM_RIGHTS,
+        fd,
+        pad: 0,
+    };
+    let mut part = libc::iovec {
+        iov_base: message.as_ptr().cast_mut().cast(),
+        iov_len: size_of_val(&message),
+    };
+    // SAFETY: all zero bytes are a valid `msghdr` of null pointers and zero lengths. sendmsg(2)
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    header.msg_iov = &raw mut part;
+    header.msg_iovlen = 1;
+    header.msg_control = (&raw mut passed).cast();
+    header.msg_controllen = size_of::<Passed>() as _;
+    let words = [word(control), ptr::from_ref(&header) as usize, 0, 0, 0, 0];
+    // SAFETY: the header points at one message and one control message, both alive here. sendmsg(2)
+    unsafe { call(libc::SYS_sendmsg, words) }.ok();
+    plain(libc::SYS_close, [word(fd), 0, 0, 0, 0, 0]).ok();
+}
+
+/// Installs a filter with a listener; gives the listener.
+fn set_listener(filter: &[libc::sock_filter]) -> Result<RawFd, Errno> {
+    let fd = set_filter(filter, super::notify::LISTENER_FLAGS)?;
+    RawFd::try_from(fd).map_err(|_| Errno::EBADF)
+}
+
 /// SECCOMP_SET_MODE_FILTER; no_new_privs is set, so no privilege is needed. seccomp(2)
-fn set_filter(filter: &[libc::sock_filter]) -> Result<(), Errno> {
+fn set_filter(filter: &[libc::sock_filter], flags: usize) -> Result<c_long, Errno> {
     let program = libc::sock_fprog {
         len: u16::try_from(filter.len()).map_err(|_| Errno::EINVAL)?,
         filter: filter.as_ptr().cast_mut(),
     };
     let words = [
         libc::SECCOMP_SET_MODE_FILTER as usize,
-        0,
+        flags,
         ptr::from_ref(&program) as usize,
         0,
         0,
         0,
     ];
     // SAFETY: the kernel copies `len` instructions from the slice and writes none. seccomp(2)
-    unsafe { call(libc::SYS_seccomp, words) }.map(|_| ())
+    unsafe { call(libc::SYS_seccomp, words) }
 }
 
 /// Executes the target; returns only when that fails.

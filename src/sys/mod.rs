@@ -5,10 +5,12 @@
 )]
 
 pub mod arguments;
+pub mod busy;
 pub mod child;
 pub mod fail;
 pub mod landlock;
 mod loopback;
+pub mod notify;
 pub mod process;
 pub mod raw;
 pub mod trace;

@@ -60,3 +60,139 @@ pub fn stop(pid: Pid) -> Result<Stop, Errno> {
         _ => Stop::Other,
     })
 }
+
+/// What waitpid(2) tells of a traced task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// Stopped after an exec, before the first instruction of the new program. PTRACE_EVENT_EXEC
+    Executed,
+    /// Stopped where it was interrupted, or with its whole group. PTRACE_EVENT_STOP
+    Halted,
+    /// Stopped with a signal that it has not got yet, by number: real-time signals have no name.
+    Signal(i32),
+    /// Stopped for another reason.
+    Other,
+    /// It has ended.
+    Ended,
+}
+
+/// Waits for the next word of any task that this very thread traces. The end of a process that is also a
+/// child of this process is told and left: it is for whoever started it to take. waitid(2), __WNOTHREAD
+pub fn told() -> Result<(Pid, Told), Errno> {
+    let flags = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
+    let mut seen = Seen::default();
+    let words = [
+        raw::word(libc::P_ALL.cast_signed()),
+        0,
+        std::ptr::from_mut(&mut seen) as usize,
+        raw::word(flags),
+        0,
+        0,
+    ];
+    loop {
+        // SAFETY: the kernel writes a `siginfo_t`, which is 128 bytes on every architecture; a null
+        // rusage is not written. waitid(2)
+        match unsafe { raw::call(libc::SYS_waitid, words) } {
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+            Ok(_) => break,
+        }
+    }
+    let pid = Pid::from_raw(seen.pid);
+    let ended = matches!(
+        seen.code,
+        libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED
+    );
+    if ended && is_own_child(pid) {
+        return Ok((pid, Told::Ended));
+    }
+    let mut status = 0;
+    let flags = libc::__WALL | libc::__WNOTHREAD;
+    let words = [
+        raw::word(pid.as_raw()),
+        std::ptr::from_mut(&mut status) as usize,
+        raw::word(flags),
+        0,
+        0,
+        0,
+    ];
+    loop {
+        // SAFETY: the kernel writes one int to `status`; a null rusage is not written. wait4(2)
+        match unsafe { raw::call(libc::SYS_wait4, words) } {
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+            Ok(_) => return Ok((pid, read(status))),
+        }
+    }
+}
+
+/// The part of `siginfo_t` that waitid(2) fills in. sigaction(2)
+#[derive(Default)]
+#[repr(C)]
+struct Seen {
+    signal: i32,
+    errno: i32,
+    code: i32,
+    pad: i32,
+    pid: i32,
+    rest: [i32; 27],
+}
+
+/// Whether a process that has ended is a child of this process; a thread of one is not.
+fn is_own_child(pid: Pid) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return false;
+    };
+    let number = |name: &str| {
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.trim().parse::<i32>().ok())
+    };
+    number("Tgid:") == Some(pid.as_raw()) && number("PPid:") == Some(nix::unistd::getpid().as_raw())
+}
+
+/// Takes a wait status apart. ptrace(2)
+fn read(status: i32) -> Told {
+    if !libc::WIFSTOPPED(status) {
+        return Told::Ended;
+    }
+    match (status >> 16, libc::WSTOPSIG(status)) {
+        (libc::PTRACE_EVENT_EXEC, _) => Told::Executed,
+        (libc::PTRACE_EVENT_STOP, _) => Told::Halted,
+        (0, signal) => Told::Signal(signal),
+        (_, _) => Told::Other,
+    }
+}
+
+/// Lets a stopped task go on, with `signal` or, by 0, without. PTRACE_CONT
+pub fn go_on(pid: Pid, signal: i32) -> Result<(), Errno> {
+    let words = [
+        raw::word(PTRACE_CONT),
+        raw::word(pid.as_raw()),
+        0,
+        raw::word(signal),
+        0,
+        0,
+    ];
+    raw::plain(libc::SYS_ptrace, words).map(|_| ())
+}
+
+/// `PTRACE_CONT`
+const PTRACE_CONT: i32 = 7;
+
+#[cfg(test)]
+mod tests {
+    use super::{Told, read};
+
+    #[test]
+    fn statuses_are_told_apart() {
+        let stopped = |event: i32, signal: i32| (event << 16) | (signal << 8) | 0x7f;
+        assert_eq!(read(stopped(4, 5)), Told::Executed);
+        assert_eq!(read(stopped(128, 5)), Told::Halted);
+        assert_eq!(read(stopped(128, 19)), Told::Halted);
+        assert_eq!(read(stopped(0, 34)), Told::Signal(34));
+        assert_eq!(read(stopped(1, 5)), Told::Other);
+        assert_eq!(read(0x0700), Told::Ended);
+        assert_eq!(read(9), Told::Ended);
+    }
+}

@@ -5,7 +5,7 @@ use super::conditions;
 use super::forms::Form;
 use super::read_only;
 use super::view::View;
-use crate::model::executable::{Lookup, LookupError};
+use crate::model::executable::{Lookup, LookupError, Trust};
 use crate::model::judgement::Reason;
 use crate::model::path::AbsolutePath;
 use crate::model::script::Word;
@@ -79,16 +79,33 @@ fn restricted(policy: &Policy, view: &View<'_>) -> Option<Answer> {
         for (rule, pattern) in commands(policy, view, verdict, &wanted) {
             let answer = match matches(rule, pattern, view, Purpose::Restrict) {
                 Match::Yes => Answer::by(reason, &rule.reference),
-                Match::Maybe => Answer::by(Reason::RuleAsk, &rule.reference),
+                Match::Maybe => Answer {
+                    open: is_executed(view),
+                    ..Answer::by(Reason::RuleAsk, &rule.reference)
+                },
                 Match::No => continue,
             };
             if answer.verdict == Verdict::Deny {
                 return Some(answer);
             }
-            found.get_or_insert(answer);
+            // One that surely matches counts before one that may.
+            if found
+                .as_ref()
+                .is_none_or(|found| found.open && !answer.open)
+            {
+                found = Some(answer);
+            }
         }
     }
     found
+}
+
+/// Whether an exec will tell what the program is given; a built-in is never seen again.
+const fn is_executed(view: &View<'_>) -> bool {
+    match view.lookup {
+        Lookup::File(_) | Lookup::Dynamic | Lookup::Failed(_) => true,
+        Lookup::Nothing | Lookup::Builtin | Lookup::Function => false,
+    }
 }
 
 /// Current rules on commands that could match.
@@ -191,7 +208,7 @@ fn allowed(pattern: &CommandPattern, view: &View<'_>) -> Match {
         ProgramPattern::Content(digest) => {
             view.lookup
                 .executable()
-                .is_some_and(|file| file.digest == *digest)
+                .is_some_and(|file| file.digest == *digest && file.trust != Trust::Changeable)
                 && !view.is_taken()
         }
     };

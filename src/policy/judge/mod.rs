@@ -69,7 +69,8 @@ const fn weight(reason: Reason) -> u8 {
         | Reason::ApproverError
         | Reason::CallChanged
         | Reason::Cancelled
-        | Reason::Bypass => 0,
+        | Reason::Bypass
+        | Reason::ProgramHidden => 0,
     }
 }
 
@@ -79,6 +80,8 @@ struct Answer {
     verdict: Verdict,
     reason: Reason,
     rule: Option<RuleRef>,
+    /// Whether the rule may match or not, and an exec will tell.
+    open: bool,
 }
 
 impl Answer {
@@ -87,6 +90,7 @@ impl Answer {
             verdict: Verdict::Ask,
             reason,
             rule: None,
+            open: false,
         }
     }
 
@@ -95,6 +99,7 @@ impl Answer {
             verdict: Verdict::Allow,
             reason: Reason::NoAccess,
             rule: None,
+            open: false,
         }
     }
 
@@ -121,12 +126,14 @@ impl Answer {
             | Reason::ApproverError
             | Reason::CallChanged
             | Reason::Cancelled
-            | Reason::Bypass => Verdict::Ask,
+            | Reason::Bypass
+            | Reason::ProgramHidden => Verdict::Ask,
         };
         Self {
             verdict,
             reason,
             rule: Some(rule.clone()),
+            open: false,
         }
     }
 
@@ -190,6 +197,7 @@ fn subcommand(policy: &Policy, view: &View<'_>) -> SubJudgement {
                 verdict: answer.verdict,
                 reason: answer.reason,
                 rule: answer.rule,
+                open: answer.open,
             })
             .collect(),
         remedy,

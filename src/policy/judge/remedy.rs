@@ -58,7 +58,8 @@ pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Optio
         | Reason::ApproverError
         | Reason::CallChanged
         | Reason::Cancelled
-        | Reason::Bypass => return None,
+        | Reason::Bypass
+        | Reason::ProgramHidden => return None,
     })
 }
 

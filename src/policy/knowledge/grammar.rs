@@ -169,6 +169,8 @@ pub struct Program {
     pub(crate) subcommands: Vec<Program>,
     pub(crate) plain_output: bool,
     pub(crate) reads_variables: bool,
+    /// Programs that it starts for its own work, by name; a `*` at the end stands for anything.
+    pub(crate) helpers: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -214,6 +216,8 @@ struct ProgramText {
     plain_output: bool,
     #[serde(default)]
     reads_variables: bool,
+    #[serde(default)]
+    helpers: Vec<String>,
 }
 
 /// Reads one file.
@@ -269,6 +273,7 @@ impl TryFrom<ProgramText> for Program {
                 .collect::<Result<_, _>>()?,
             plain_output: text.plain_output,
             reads_variables: text.reads_variables,
+            helpers: text.helpers,
         })
     }
 }

@@ -89,3 +89,18 @@ fn loopback_has_a_network_of_its_own_or_names_what_is_missing() {
         Err(other) => panic!("{other}"),
     }
 }
+
+/// Where a gate can stand, the parked child proves that it does.
+#[test]
+fn behind_a_gate_the_level_is_two() {
+    let (_kept, parked) = Sample {
+        gate: crate::sandbox::gate(),
+        ..sample()
+    }
+    .park()
+    .unwrap();
+    let proof = parked.proof();
+    let gated = crate::sandbox::gate() == crate::sandbox::Gate::Wanted;
+    assert_eq!(proof.level() >= Level::L2, gated, "{:?}", proof.lines());
+    assert_eq!(parked.into_parts().listener.is_some(), gated);
+}

@@ -159,7 +159,9 @@ fn settle(child: &Child<'_>, apart: &Apart<'_>) -> Result<(), (Step, Errno)> {
     prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0).map_err(at(Step::NoNewPrivs))?;
     super::drop_capabilities().map_err(at(Step::Capabilities))?;
     prctl(libc::PR_SET_DUMPABLE, 0, 0).map_err(at(Step::Capabilities))?;
-    super::set_filter(child.filter).map_err(at(Step::Filter))
+    super::set_filter(child.filter, 0)
+        .map(|_| ())
+        .map_err(at(Step::Filter))
 }
 
 /// Tells the founder which step failed with which errno, or zeros.

@@ -1,6 +1,10 @@
-//! What a child tells its parent: seven ints, sent as one packet.
+//! What a child tells its parent: seven ints, sent as one packet, some with a descriptor.
+
+use std::io::IoSliceMut;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use nix::errno::Errno;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
 /// Ints in a message.
 pub(super) const LENGTH: usize = 7;
@@ -42,6 +46,8 @@ pub enum Step {
     Landlock,
     /// seccomp(2)
     Filter,
+    /// seccomp(2), SECCOMP_FILTER_FLAG_NEW_LISTENER
+    Listener,
     /// unshare(2) and clone(2) of the namespaces
     Namespaces,
     /// The mounts of the new root
@@ -49,7 +55,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 15] = [
         Self::Session,
         Self::Capabilities,
         Self::Ids,
@@ -62,6 +68,7 @@ impl Step {
         Self::NoNewPrivs,
         Self::Landlock,
         Self::Filter,
+        Self::Listener,
         Self::Namespaces,
         Self::Root,
     ];
@@ -81,6 +88,7 @@ impl Step {
             Self::NoNewPrivs => "prctl(PR_SET_NO_NEW_PRIVS)",
             Self::Landlock => "landlock_restrict_self",
             Self::Filter => "seccomp",
+            Self::Listener => "seccomp(SECCOMP_FILTER_FLAG_NEW_LISTENER)",
             Self::Namespaces => "unshare",
             Self::Root => "mount",
         }
@@ -104,31 +112,36 @@ pub struct Observed {
     pub signal: Result<(), Errno>,
     /// unshare(2) of nothing.
     pub unshare: Result<(), Errno>,
+    /// execve(2) of the witness, which nobody may execute.
+    pub exec: Result<(), Errno>,
 }
 
 impl Observed {
-    pub(super) fn numbers(self) -> [i32; 5] {
+    pub(super) fn numbers(self) -> [i32; 6] {
         [
             self.outside,
             self.witness,
             self.socket,
             self.signal,
             self.unshare,
+            self.exec,
         ]
         .map(|result| result.map_or_else(|errno| errno as i32, |()| 0))
     }
 
-    fn of(numbers: [i32; 5]) -> Self {
-        let [outside, witness, socket, signal, unshare] = numbers.map(|number| match number {
-            0 => Ok(()),
-            errno => Err(Errno::from_raw(errno)),
-        });
+    fn of(numbers: [i32; 6]) -> Self {
+        let [outside, witness, socket, signal, unshare, exec] =
+            numbers.map(|number| match number {
+                0 => Ok(()),
+                errno => Err(Errno::from_raw(errno)),
+            });
         Self {
             outside,
             witness,
             socket,
             signal,
             unshare,
+            exec,
         }
     }
 }
@@ -152,19 +165,16 @@ pub enum Message {
 }
 
 impl Message {
-    /// Bytes to receive.
-    pub const BYTES: usize = BYTES;
-
     /// Reads a message; `None` for anything a child does not say.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
+    fn read(bytes: &[u8]) -> Option<Self> {
         let (ints, rest) = bytes.as_chunks::<4>();
-        let [kind, a, b, c, d, e, _] = *<&[[u8; 4]; LENGTH]>::try_from(ints).ok()?;
-        let [kind, a, b, c, d, e] = [kind, a, b, c, d, e].map(i32::from_ne_bytes);
+        let ints = *<&[[u8; 4]; LENGTH]>::try_from(ints).ok()?;
+        let [kind, a, b, c, d, e, f] = ints.map(i32::from_ne_bytes);
         match kind {
             _ if !rest.is_empty() => None,
             FAILED => Some(Self::Failed(Step::of(a)?, Errno::from_raw(b))),
-            READY => Some(Self::Ready(Observed::of([a, b, c, d, e]))),
-            OBSERVED => Some(Self::Observed(Observed::of([a, b, c, d, e]))),
+            READY => Some(Self::Ready(Observed::of([a, b, c, d, e, f]))),
+            OBSERVED => Some(Self::Observed(Observed::of([a, b, c, d, e, f]))),
             PLACED => Some(Self::Placed(a, b)),
             UNPLACED => Some(Self::Unplaced(
                 Step::of(a)?,
@@ -175,4 +185,28 @@ impl Message {
             _ => None,
         }
     }
+}
+
+/// Receives one packet and the descriptor that came with it, if any; no message when the child has ended
+/// or says what no child says. recvmsg(2)
+pub fn receive(control: BorrowedFd<'_>) -> Result<(Option<Message>, Option<OwnedFd>), Errno> {
+    let mut bytes = [0u8; BYTES];
+    let mut space = nix::cmsg_space!([i32; 1]);
+    let (length, passed) = {
+        let mut parts = [IoSliceMut::new(&mut bytes)];
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let packet = recvmsg::<()>(control.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
+        let mut passed = None;
+        for message in packet.cmsgs()? {
+            if let ControlMessageOwned::ScmRights(fds) = message {
+                for fd in fds {
+                    // SAFETY: the kernel has just made this descriptor for us alone. unix(7)
+                    passed = Some(unsafe { OwnedFd::from_raw_fd(fd) });
+                }
+            }
+        }
+        (packet.bytes, passed)
+    };
+    let message = bytes.get(..length).and_then(Message::read);
+    Ok((message, passed))
 }

@@ -9,20 +9,48 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::digest::Digest;
 use crate::model::executable::{Executable, FileId, Format, Trust};
+use crate::model::path::AbsolutePath;
 
-use super::error::LaunchError;
+/// Why what was executed is not taken for what was judged.
+#[derive(Debug, thiserror::Error)]
+pub enum Mismatch {
+    /// It is something else.
+    #[error("`{path}` is not what was judged: {what}")]
+    Changed {
+        /// The file.
+        path: AbsolutePath,
+        /// What differs.
+        what: &'static str,
+    },
+    /// It cannot be looked at.
+    #[error("cannot identify what was executed for `{path}`")]
+    Unknown {
+        /// The file.
+        path: AbsolutePath,
+        /// Why.
+        source: io::Error,
+    },
+}
 
-/// What was judged: the file, its argv, and the descriptor it was read through.
-pub(super) struct Judged<'a> {
-    pub(super) executable: &'a Executable,
-    pub(super) argv: &'a [Vec<u8>],
-    pub(super) file: &'a File,
+/// What was judged.
+#[derive(Debug)]
+pub struct Judged<'a> {
+    /// The file, with its chain of interpreters.
+    pub executable: &'a Executable,
+    /// The path as it was passed to execve(2), which the interpreter of a script gets.
+    pub path: &'a [u8],
+    /// The argv.
+    pub argv: &'a [Vec<u8>],
+    /// The environment as `NAME=value`, where it was judged too.
+    pub environment: Option<&'a [Vec<u8>]>,
+    /// The descriptor the file was read through.
+    pub file: &'a File,
 }
 
 impl Judged<'_> {
     /// The files as they are now, before anything is executed: the held one, and for a script the one
     /// its path leads to, since its interpreter will look there.
-    pub(super) fn check_files(&self) -> Result<(), LaunchError> {
+    pub fn check_files(&self) -> Result<(), Mismatch> {
         let held = self.file.metadata().map_err(|error| self.unknown(error))?;
         if id(&held) != self.executable.id || held.size() != self.executable.size {
             return Err(self.changed("its file"));
@@ -47,7 +75,7 @@ impl Judged<'_> {
     /// What `pid` executes, at the stop before its first instruction: the binary, its content where
     /// anybody but root or the user could have changed it (a running binary cannot be written, execve(2)
     /// ETXTBSY), and its argv.
-    pub(super) fn check_process(&self, pid: Pid) -> Result<(), LaunchError> {
+    pub fn check_process(&self, pid: Pid) -> Result<(), Mismatch> {
         let exe = File::open(format!("/proc/{pid}/exe")).map_err(|error| self.unknown(error))?;
         let metadata = exe.metadata().map_err(|error| self.unknown(error))?;
         let binary = binary(self.executable);
@@ -61,6 +89,13 @@ impl Judged<'_> {
         if !self.is_argv(&line) {
             return Err(self.changed("its arguments"));
         }
+        if let Some(environment) = self.environment {
+            let there =
+                fs::read(format!("/proc/{pid}/environ")).map_err(|error| self.unknown(error))?;
+            if there != joined(environment) {
+                return Err(self.changed("its environment"));
+            }
+        }
         match self.executable.format {
             Format::Elf | Format::Env { .. } => Ok(()),
             // The kernel has read its first line; the interpreter reads the rest later, by path.
@@ -71,24 +106,19 @@ impl Judged<'_> {
     /// The kernel puts the interpreter, its one argument and the script's path before a script's own
     /// arguments, in place of its `argv[0]`. execve(2)
     fn is_argv(&self, line: &[u8]) -> bool {
-        let joined = |words: &[&[u8]]| -> Vec<u8> {
-            words
-                .iter()
-                .flat_map(|word| [word, b"\0".as_slice()].concat())
-                .collect()
-        };
-        let own: Vec<&[u8]> = self.argv.iter().map(Vec::as_slice).collect();
         match self.executable.format {
-            Format::Elf | Format::Env { .. } => line == joined(&own),
+            // An empty argv becomes one empty word. execve(2), since Linux 5.18
+            Format::Elf | Format::Env { .. } if self.argv.is_empty() => line == b"\0",
+            Format::Elf | Format::Env { .. } => line == joined(self.argv),
             Format::Script { .. } | Format::Text => {
-                let path = [self.executable.path.as_bytes()];
-                let arguments = own.get(1..).unwrap_or_default();
-                line.ends_with(&joined(&[path.as_slice(), arguments].concat()))
+                let arguments = self.argv.get(1..).unwrap_or_default();
+                let tail = [&[self.path.to_vec()], arguments].concat();
+                line.ends_with(&joined(&tail))
             }
         }
     }
 
-    fn check_content(&self, file: &File, expected: &Executable) -> Result<(), LaunchError> {
+    fn check_content(&self, file: &File, expected: &Executable) -> Result<(), Mismatch> {
         let digest = hash(file).map_err(|error| self.unknown(error))?;
         if digest == expected.digest {
             Ok(())
@@ -97,19 +127,27 @@ impl Judged<'_> {
         }
     }
 
-    fn changed(&self, what: &'static str) -> LaunchError {
-        LaunchError::Changed {
+    fn changed(&self, what: &'static str) -> Mismatch {
+        Mismatch::Changed {
             path: self.executable.path.clone(),
             what,
         }
     }
 
-    fn unknown(&self, source: io::Error) -> LaunchError {
-        LaunchError::Identify {
+    fn unknown(&self, source: io::Error) -> Mismatch {
+        Mismatch::Unknown {
             path: self.executable.path.clone(),
             source,
         }
     }
+}
+
+/// Each word with the NUL byte that ends it, as the kernel shows them.
+fn joined(words: &[Vec<u8>]) -> Vec<u8> {
+    words
+        .iter()
+        .flat_map(|word| word.iter().copied().chain([0]))
+        .collect()
 }
 
 /// The binary that the kernel loads for `executable`: itself, or the end of its chain of interpreters.
