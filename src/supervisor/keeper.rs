@@ -142,12 +142,8 @@ impl<'a> Keeper<'a> {
     }
 
     fn decide(&self, attempt: &Attempt) -> Result<Start, No> {
-        let path = self.find(attempt)?;
         let folder = folder(&attempt.cwd);
-        let held = self
-            .resolver
-            .executed(&path, folder.as_ref())
-            .map_err(|error| unusable(attempt, error))?;
+        let held = self.find(attempt, folder.as_ref())?;
         let executable = held.executable.clone();
         let file = held
             .file
@@ -178,7 +174,20 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    fn find(&self, attempt: &Attempt) -> Result<AbsolutePath, No> {
+    fn find(&self, attempt: &Attempt, folder: Option<&AbsolutePath>) -> Result<Held, No> {
+        // Almost always it is a plain path. Whatever is not found by it is looked at more closely.
+        let plain = attempt.given.starts_with(b"/")
+            || (!attempt.given.is_empty() && attempt.base.ends_with("/cwd"));
+        if plain && let Ok(held) = self.resolver.executed_at(&attempt.given, folder) {
+            return Ok(held);
+        }
+        let path = self.seen(attempt)?;
+        self.resolver
+            .executed(&path, folder)
+            .map_err(|error| unusable(attempt, error))
+    }
+
+    fn seen(&self, attempt: &Attempt) -> Result<AbsolutePath, No> {
         let eyes = Eyes {
             tid: attempt.tid,
             pid: attempt.pid,
@@ -612,10 +621,12 @@ fn unusable(attempt: &Attempt, error: LookupError) -> No {
     }
 }
 
-/// A folder by the name the kernel shows; none for one that was deleted.
+/// A folder by the name the kernel shows; none for one that was deleted, which has this added to it.
 fn folder(cwd: &[u8]) -> Option<AbsolutePath> {
-    let path = AbsolutePath::new(std::ffi::OsStr::from_bytes(cwd)).ok()?;
-    path.as_path().is_dir().then_some(path)
+    if cwd.ends_with(b" (deleted)") {
+        return None;
+    }
+    AbsolutePath::new(std::ffi::OsStr::from_bytes(cwd)).ok()
 }
 
 /// The name a program is called by: `argv[0]` without its folder, and without the dash of a login shell.
