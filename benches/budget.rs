@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+#[path = "budget/gate.rs"]
+mod gate;
+
 type Failure = Box<dyn std::error::Error>;
 
 const ROUNDS: usize = 101;
@@ -36,6 +39,23 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == "--landlock-only") {
         return control(&words);
     }
+    let rest = words.get(1..).unwrap_or_default();
+    match words.first().and_then(|word| word.to_str()) {
+        Some(gate::WITHOUT) => {
+            eprintln!("bench: {}", gate::without_listener(rest));
+            return ExitCode::from(2);
+        }
+        Some(gate::TRACED) => {
+            return match gate::traced(rest) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("bench: {error}");
+                    ExitCode::from(2)
+                }
+            };
+        }
+        Some(_) | None => {}
+    }
     let strict = words.iter().any(|word| word == "--enforce");
     let bench = match Bench::new() {
         Ok(bench) => bench,
@@ -45,12 +65,14 @@ fn main() -> ExitCode {
         }
     };
     type Measure = fn(&Bench) -> Result<Line, Failure>;
-    let measures: [(&'static str, Measure); 5] = [
+    let measures: [(&'static str, Measure); 7] = [
         ("whole process against bwrap", Bench::against_bwrap),
         ("peak memory of the supervisor", Bench::memory),
         ("stripped binary", Bench::size),
         ("crates in the binary", Bench::crates),
         ("opening 200,000 files against Landlock alone", Bench::opens),
+        ("an exec behind the gate", gate::execs),
+        ("a fork behind the gate", gate::forks),
     ];
     let mut broken = 0;
     println!("{:<46} {:<44} {:<16} kept", "what", "measured", "budget");
@@ -221,15 +243,19 @@ impl Bench {
         })
     }
 
-    fn opens(&self) -> Result<Line, Failure> {
-        let file = self.ws.join("file").display().to_string();
-        // The probe lies in the workspace, so no rule covers it; somebody has to say yes.
+    /// The probe lies in the workspace, so no rule covers it; somebody has to say yes.
+    fn approver(&self) -> Result<String, Failure> {
         let approver = self.top.join("approver");
         let script = "#!/bin/sh\nobject=$(grep -o '\"object\":\"[^\"]*\"' | head -n 1)\nprintf '{%s,\"decision\":\"allow\"}\\n' \"$object\"\n";
         fs::write(&approver, script)?;
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(&approver, mode)?;
-        let approver = approver.display().to_string();
+        Ok(approver.display().to_string())
+    }
+
+    fn opens(&self) -> Result<Line, Failure> {
+        let file = self.ws.join("file").display().to_string();
+        let approver = self.approver()?;
         let argv = ["./probe", "open-many", &file, OPENS];
         let inside = || seconds(self.tipstaff(&["--approver", &approver], &argv));
         let outside = || {

@@ -9,6 +9,7 @@ use crate::harness::{Case, Outcome, case, expect, terminal};
 
 pub const CASES: &[Case] = &[
     case("answered_on_the_terminal", 1, answered_on_the_terminal),
+    case("exec_answered_on_the_terminal", 1, exec_answered),
     case("typed_before_the_question_counts_nothing", 1, typed_before),
     case("resized_window_answers_nothing", 1, resized_window),
     case(
@@ -32,6 +33,32 @@ fn answered_on_the_terminal(w: &World) -> Outcome {
         let run = w.policy(ASK_ALL)?;
         let (mut terminal, mut started) = terminal::start(&run.command(&["-c", LINE]), &w.logs())?;
         terminal.await_prompt(&mut started)?;
+        expect(
+            !w.ws.join("made-by-hand").exists(),
+            "it ran before it was asked about",
+        )?;
+        terminal.types(keys)?;
+        terminal.end(started)?.exits(code)?;
+        let there = w.ws.join("made-by-hand").exists();
+        expect(
+            there == made,
+            format!("after `{}` the file is there: {there}", keys.trim()),
+        )?;
+        std::fs::remove_file(w.ws.join("made-by-hand")).ok();
+    }
+    Ok(())
+}
+
+/// The command runs already when it turns out what it wants to start; the terminal is the person's again
+/// while they are asked.
+fn exec_answered(w: &World) -> Outcome {
+    let line = "x=touch; $x made-by-hand";
+    for (keys, code, made) in [("y\n", 0, true), ("n\n", 126, false), ("x\n", 130, false)] {
+        let run = w.policy(ASK_ALL)?;
+        let (mut terminal, mut started) = terminal::start(&run.command(&["-c", line]), &w.logs())?;
+        terminal.await_prompt(&mut started)?;
+        terminal.types("y\n")?;
+        terminal.await_news(&mut started)?;
         expect(
             !w.ws.join("made-by-hand").exists(),
             "it ran before it was asked about",

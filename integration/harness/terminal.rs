@@ -69,6 +69,12 @@ impl Terminal {
         Ok(())
     }
 
+    /// Reads until a further question stands there.
+    pub fn await_news(&mut self, started: &mut Started) -> Outcome {
+        self.seen.clear();
+        self.await_prompt(started)
+    }
+
     fn asks(&self) -> bool {
         let shown = self.shown();
         shown.contains("then Enter") && shown.trim_end().ends_with('>')

@@ -65,6 +65,10 @@ pub const PROBES: &[Probe] = &[
         attempt: exec_many,
     },
     Probe {
+        name: "fork-many",
+        attempt: fork_many,
+    },
+    Probe {
         name: "exec-under-timer",
         attempt: exec_under_timer,
     },
@@ -270,6 +274,7 @@ fn exec_many(a: &[String]) -> Answer {
             })
             .count()
     };
+    let begin = std::time::Instant::now();
     let workers: Vec<_> = (0..threads).map(|_| std::thread::spawn(spawn)).collect();
     let well: usize = workers
         .into_iter()
@@ -277,6 +282,19 @@ fn exec_many(a: &[String]) -> Answer {
         .sum();
     let mut facts = Facts::new();
     facts.insert("well".to_owned(), well.into());
+    facts.insert("seconds".to_owned(), begin.elapsed().as_secs_f64().into());
+    Ok(facts)
+}
+
+/// fork-many TIMES: forks a child that leaves at once.
+fn fork_many(a: &[String]) -> Answer {
+    let times: u32 = number(a, 0)?;
+    let begin = std::time::Instant::now();
+    for _ in 0..times {
+        waitpid(raw::fork_into(|| 0)?, None)?;
+    }
+    let mut facts = Facts::new();
+    facts.insert("seconds".to_owned(), begin.elapsed().as_secs_f64().into());
     Ok(facts)
 }
 

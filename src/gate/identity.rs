@@ -103,6 +103,11 @@ impl Judged<'_> {
         }
     }
 
+    /// The binary that the kernel loads: the file itself, or the end of its chain of interpreters.
+    pub fn binary(&self) -> &Executable {
+        binary(self.executable)
+    }
+
     /// The kernel puts the interpreter, its one argument and the script's path before a script's own
     /// arguments, in place of its `argv[0]`. execve(2)
     fn is_argv(&self, line: &[u8]) -> bool {

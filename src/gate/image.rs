@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::model::executable::Executable;
+use crate::model::executable::{Executable, FileId};
 use crate::model::path::AbsolutePath;
 
 /// Images that are kept before those nobody runs any more are looked for.
@@ -67,9 +67,14 @@ impl Print {
     /// Those of the image that `tid` runs; `None` when they are hidden from us or it has none.
     pub(super) fn of(tid: i32) -> Option<Self> {
         let file = std::fs::metadata(format!("/proc/{tid}/exe")).ok()?;
+        Self::with(tid, (file.dev(), file.ino()))
+    }
+
+    /// The same where the file is known.
+    fn with(tid: i32, file: (u64, u64)) -> Option<Self> {
         let stat = std::fs::read(format!("/proc/{tid}/stat")).ok()?;
         Some(Self {
-            file: (file.dev(), file.ino()),
+            file,
             marks: marks(&stat)?,
         })
     }
@@ -125,9 +130,19 @@ impl Images {
 
     /// Notes what `pid` runs, which stands stopped after its exec.
     pub fn note(&self, pid: i32, image: Image) {
-        let Some(print) = Print::of(pid) else {
-            return;
-        };
+        if let Some(print) = Print::of(pid) {
+            self.keep(print, image);
+        }
+    }
+
+    /// The same where the file it runs has been compared already.
+    pub(super) fn note_of(&self, pid: i32, file: FileId, image: Image) {
+        if let Some(print) = Print::with(pid, (file.dev, file.ino)) {
+            self.keep(print, image);
+        }
+    }
+
+    fn keep(&self, print: Print, image: Image) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.images.len() >= known.many {
             let alive = alive();

@@ -197,7 +197,8 @@ impl<'a> Gate<'a> {
         };
         match judged.check_process(executed) {
             Ok(()) => {
-                self.images.note(executed.as_raw(), start.image);
+                let file = judged.binary().id;
+                self.images.note_of(executed.as_raw(), file, start.image);
                 // Gone, or let go.
                 ptrace::detach(executed, None).ok();
             }

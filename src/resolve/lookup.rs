@@ -57,6 +57,15 @@ impl Resolver {
         if !name.contains(&b'/') {
             return self.search(name);
         }
+        self.locate_path(name, folder)
+    }
+
+    /// The path that `name` stands for, slash or not.
+    pub(super) fn locate_path(
+        &self,
+        name: &[u8],
+        folder: Option<&AbsolutePath>,
+    ) -> Result<AbsolutePath, LookupError> {
         let not_found = || LookupError::NotFound(Escaped(name).to_string());
         // A trailing slash demands a folder, and a folder is no program.
         if name.ends_with(b"/") {

@@ -58,12 +58,12 @@ impl Resolver {
     }
 
     fn pinned(&self, survey: &Survey, own: Option<Held>) -> Result<Pinned, ResolveError> {
-        let here = follow(&self.cwd, b"");
-        let standing = match &here.end {
-            End::Found(stat) => kind(stat) == SFlag::S_IFDIR,
+        let standing = || match follow(&self.cwd, b"").end {
+            End::Found(stat) => kind(&stat) == SFlag::S_IFDIR,
             End::Missing(_) | End::Unknowable => false,
         };
-        if !standing {
+        // An exec stands in a folder of its own.
+        if own.is_none() && !standing() {
             return Err(ResolveError::FolderGone(self.cwd.clone()));
         }
         let mut pinning = Pinning {

@@ -74,6 +74,17 @@ impl Resolver {
             .is_ok_and(|found| follow(&found, b"").real == file.real)
     }
 
+    /// Opens and identifies what a path means to whoever stands in `folder`, unless it leads through what
+    /// is another file for each process.
+    pub fn executed_at(
+        &self,
+        path: &[u8],
+        folder: Option<&AbsolutePath>,
+    ) -> Result<Held, LookupError> {
+        let path = self.locate_path(path, folder)?;
+        self.identify(&path, folder, Depth::default())
+    }
+
     /// Opens and identifies what an exec means.
     pub fn executed(
         &self,

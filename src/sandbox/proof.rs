@@ -10,7 +10,6 @@ use std::os::fd::BorrowedFd;
 
 use nix::errno::Errno;
 use nix::libc;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -20,7 +19,6 @@ use serde::Serialize;
 use crate::model::level::Level;
 use crate::model::profile::{Identity, Network};
 use crate::sys::child::{Message, OBSERVE, Observed};
-use crate::sys::notify;
 use crate::sys::trace::{self, Stop};
 
 use super::blueprint::{Landlock, SCOPES};
@@ -28,9 +26,12 @@ use super::error::{SandboxError, name};
 use super::held::HeldChild;
 use super::park::Gate;
 
+mod gated;
 mod namespaces;
 mod status;
 
+use gated::{EXEC, answer_exec, gated};
+pub(super) use gated::{GATED, next_exec};
 use status::Status;
 
 /// Who says that the rules hold.
@@ -253,31 +254,6 @@ pub(super) fn read(child: &HeldChild, claims: &Claims<'_>) -> Result<Proof, Sand
     })
 }
 
-/// The claim of the gate.
-pub(super) const GATED: &str = "every exec waits for the supervisor and can be stopped after it";
-
-/// What the supervisor answers to the exec that proves the gate; nothing else in its way says so.
-const ANSWER: Errno = Errno::ECANCELED;
-
-/// The supervisor's own answer, which the kernel gave the child, proves the listener; that the child was
-/// traced while it waited proves that what it executes can be stopped.
-fn gated(before: Result<(), Errno>, after: Result<(), Errno>) -> Result<Fact, SandboxError> {
-    match (before, after) {
-        (Err(before), Err(ANSWER)) if before != ANSWER => Ok(Fact {
-            claim: GATED,
-            evidence: format!(
-                "an attempt to execute: {} before, now {}, as the supervisor answered",
-                name(before),
-                name(ANSWER)
-            ),
-        }),
-        (_, after) => Err(SandboxError::Unproved {
-            claim: GATED,
-            found: format!("an attempt to execute came to {after:?}"),
-        }),
-    }
-}
-
 /// An attempt that worked before and is refused now, with the errno that tells who refused it.
 fn refused(
     claim: &'static str,
@@ -413,43 +389,6 @@ fn watch(
             found: format!("it said {said:?} where the kernel answered {observed:?}"),
         })
     }
-}
-
-/// `SYS_execve` as the kernel reports it.
-const EXEC: u64 = libc::SYS_execve.cast_unsigned();
-
-/// How long the kernel may take to hand an exec over that it has seen already.
-const PATIENCE: u16 = 10_000;
-
-/// Answers the one exec of a child that proves the gate.
-fn answer_exec(listener: BorrowedFd<'_>, child: Pid) -> Result<(), SandboxError> {
-    let waiting = next_exec(listener)?;
-    if waiting.tid != child.as_raw() || waiting.number != libc::SYS_execve {
-        return Err(SandboxError::Unproved {
-            claim: GATED,
-            found: format!("call {} of process {} waits", waiting.number, waiting.tid),
-        });
-    }
-    notify::fail(listener, waiting.id, ANSWER).map_err(SandboxError::prepare("ioctl"))
-}
-
-/// The exec that has to wait at `listener` now.
-pub(super) fn next_exec(listener: BorrowedFd<'_>) -> Result<notify::Waiting, SandboxError> {
-    let mut ready = [PollFd::new(listener, PollFlags::POLLIN)];
-    loop {
-        match poll(&mut ready, PollTimeout::from(PATIENCE)) {
-            Ok(0) => {
-                return Err(SandboxError::Unproved {
-                    claim: GATED,
-                    found: "an exec does not wait".into(),
-                });
-            }
-            Ok(_) => break,
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(SandboxError::prepare("poll")(errno)),
-        }
-    }
-    notify::receive(listener).map_err(SandboxError::prepare("ioctl"))
 }
 
 /// The results of the attempts, in the order in which they are made.

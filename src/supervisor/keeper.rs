@@ -15,16 +15,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use nix::errno::Errno;
 
 use crate::approval::{self, Attached, Denial, Forced, Inputs, Ruling, Strictures};
-use crate::gate::{Answer, Attempt, Cover, Image, Judge, Mismatch, Start, Stopped};
+use crate::gate::{Answer, Attempt, Cover, Judge, Mismatch, Start, Stopped};
 use crate::model::access::Access;
-use crate::model::executable::{Executable, Format, LookupError, Trust};
+use crate::model::executable::{Executable, LookupError, Trust};
 use crate::model::judgement::{Reason, RuleRef};
 use crate::model::path::AbsolutePath;
-use crate::model::script::{Assignment, Folder, Span, Word};
+use crate::model::script::{Assignment, Span, Word};
 use crate::model::verdict::Verdict;
 use crate::plan::{self, Setting};
-use crate::policy::{self, reach};
-use crate::resolve::{self, Eyes, Held, Resolver, Seen};
+use crate::resolve::{Eyes, Held, Resolver, Seen};
 use crate::sandbox::Proof;
 
 use super::NEEDED;
@@ -35,6 +34,11 @@ use super::loaders::Loaders;
 use super::record::{self, ExecDecision};
 use super::refused::{Refusal, Refused};
 use super::run::Run;
+
+mod coverage;
+
+use coverage::called;
+pub(super) use coverage::{cover, image};
 
 /// Variables that a shell sets for whatever it starts.
 const KEPT_BY_SHELLS: [&[u8]; 4] = [b"_", b"SHLVL", b"PWD", b"OLDPWD"];
@@ -142,12 +146,8 @@ impl<'a> Keeper<'a> {
     }
 
     fn decide(&self, attempt: &Attempt) -> Result<Start, No> {
-        let path = self.find(attempt)?;
         let folder = folder(&attempt.cwd);
-        let held = self
-            .resolver
-            .executed(&path, folder.as_ref())
-            .map_err(|error| unusable(attempt, error))?;
+        let held = self.find(attempt, folder.as_ref())?;
         let executable = held.executable.clone();
         let file = held
             .file
@@ -178,7 +178,20 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    fn find(&self, attempt: &Attempt) -> Result<AbsolutePath, No> {
+    fn find(&self, attempt: &Attempt, folder: Option<&AbsolutePath>) -> Result<Held, No> {
+        // Almost always it is a plain path. Whatever is not found by it is looked at more closely.
+        let plain = attempt.given.starts_with(b"/")
+            || (!attempt.given.is_empty() && attempt.base.ends_with("/cwd"));
+        if plain && let Ok(held) = self.resolver.executed_at(&attempt.given, folder) {
+            return Ok(held);
+        }
+        let path = self.seen(attempt)?;
+        self.resolver
+            .executed(&path, folder)
+            .map_err(|error| unusable(attempt, error))
+    }
+
+    fn seen(&self, attempt: &Attempt) -> Result<AbsolutePath, No> {
         let eyes = Eyes {
             tid: attempt.tid,
             pid: attempt.pid,
@@ -289,88 +302,6 @@ impl<'a> Keeper<'a> {
                 })
             })
             .collect()
-    }
-
-    /// What covers the exec without a decision of its own, and how far that reaches.
-    fn covered(
-        &self,
-        attempt: &Attempt,
-        parent: Option<&Image>,
-        executable: &Executable,
-        call: &Call,
-        folder: Option<&AbsolutePath>,
-    ) -> Option<Cover> {
-        let parent = parent?;
-        if let Some((program, words)) = &parent.next
-            && executable.id == program.id
-            && executable.digest == program.digest
-            && attempt.argv.ends_with(words)
-        {
-            return Some(parent.cover.clone());
-        }
-        let strict = self.run.ground.policy.settings().gate() == policy::Gate::Strict;
-        match &parent.cover {
-            Cover::Nothing => self.by_line(attempt, executable, call, folder),
-            Cover::Everything | Cover::Helpers(_) if strict => None,
-            Cover::Everything => Some(Cover::Everything),
-            Cover::Helpers(names) => {
-                let helps = executable.trust == Trust::Trusted
-                    && executable
-                        .base_names()
-                        .iter()
-                        .all(|name| names.iter().any(|helper| is_named(helper, name)));
-                helps.then(|| parent.cover.clone())
-            }
-        }
-    }
-
-    /// The sub-command of the line that says just this: same words, same file, same folder, and allowed
-    /// by itself or approved with the line.
-    fn by_line(
-        &self,
-        attempt: &Attempt,
-        executable: &Executable,
-        call: &Call,
-        folder: Option<&AbsolutePath>,
-    ) -> Option<Cover> {
-        if !call.survey.script.single {
-            return None;
-        }
-        let script = &self.call.survey.script;
-        let words = attempt.argv.get(1..).unwrap_or_default();
-        (0..script.subcommands.len()).find_map(|index| {
-            let sub = script.subcommands.get(index)?;
-            let judged = self.call.judgement.subcommands.get(index)?;
-            let file = self.call.pinned.resolved.lookups.get(index)?.executable()?;
-            let granted = judged.verdict == Verdict::Allow || self.granted == Reason::Approved;
-            let [program, arguments @ ..] = sub.argv.as_slice() else {
-                return None;
-            };
-            let same = granted
-                && program.as_static().map(base_name) == Some(called(&attempt.argv))
-                && arguments.len() == words.len()
-                && arguments
-                    .iter()
-                    .zip(words)
-                    .all(|(word, real)| word.as_static() == Some(real))
-                && (file.id, file.digest) == (executable.id, executable.digest)
-                && self.stands_in(&sub.folder, folder?);
-            let reason = if judged.verdict == Verdict::Allow {
-                judged.reason
-            } else {
-                self.granted
-            };
-            same.then(|| cover(sub, reason))
-        })
-    }
-
-    fn stands_in(&self, named: &Folder, real: &AbsolutePath) -> bool {
-        let named = match named {
-            Folder::Start => self.run.ground.cwd.clone(),
-            Folder::Moved(path) => self.run.ground.cwd.join_bytes(path),
-            Folder::Unknown => return false,
-        };
-        resolve::real(&named) == *real
     }
 
     /// Decides about the exec as about a line of its own.
@@ -542,56 +473,6 @@ impl Judge for Keeper<'_> {
     }
 }
 
-/// How far the decision about `sub` reaches.
-pub(super) fn cover(sub: &crate::model::script::SubCommand, reason: Reason) -> Cover {
-    let reach = reach(sub);
-    match reason {
-        _ if !reach.below => Cover::Nothing,
-        Reason::ReadOnlyDefault | Reason::NoAccess => Cover::Helpers(reach.helpers),
-        Reason::RuleAllow | Reason::Approved | Reason::Bypass => Cover::Everything,
-        Reason::PolicyInvalid
-        | Reason::RuleDeny
-        | Reason::SandboxUnavailable
-        | Reason::RuleAsk
-        | Reason::Opaque
-        | Reason::Dynamic
-        | Reason::Unmatched
-        | Reason::ProgramNotFound
-        | Reason::ProgramUnusable
-        | Reason::ProgramUntrusted
-        | Reason::Refused
-        | Reason::NoApprover
-        | Reason::DontAsk
-        | Reason::PlanMode
-        | Reason::Timeout
-        | Reason::ApproverError
-        | Reason::CallChanged
-        | Reason::Cancelled
-        | Reason::ProgramHidden => Cover::Nothing,
-    }
-}
-
-/// The image an exec becomes. `named` is the path as the kernel hands it to an interpreter.
-pub(super) fn image(
-    parent: Option<&Image>,
-    executable: &Executable,
-    named: Vec<u8>,
-    argv: &[Vec<u8>],
-    cover: Cover,
-) -> Image {
-    let mut chain = std::iter::successors(Some(executable), |file| file.next());
-    let next = chain.find_map(|file| match &file.format {
-        Format::Env { program } => Some(program.as_ref().clone()),
-        Format::Elf | Format::Script { .. } | Format::Text => None,
-    });
-    let arguments = argv.get(1..).unwrap_or_default();
-    Image {
-        cover,
-        next: next.map(|program| (program, [&[named], arguments].concat())),
-        lineage: Image::lineage_of(parent, &executable.real),
-    }
-}
-
 /// The rule behind a denial.
 fn denying(call: &Call) -> Option<RuleRef> {
     call.judgement
@@ -612,28 +493,12 @@ fn unusable(attempt: &Attempt, error: LookupError) -> No {
     }
 }
 
-/// A folder by the name the kernel shows; none for one that was deleted.
+/// A folder by the name the kernel shows; none for one that was deleted, which has this added to it.
 fn folder(cwd: &[u8]) -> Option<AbsolutePath> {
-    let path = AbsolutePath::new(std::ffi::OsStr::from_bytes(cwd)).ok()?;
-    path.as_path().is_dir().then_some(path)
-}
-
-/// The name a program is called by: `argv[0]` without its folder, and without the dash of a login shell.
-fn called(argv: &[Vec<u8>]) -> &[u8] {
-    let name = argv.first().map(Vec::as_slice).unwrap_or_default();
-    let name = base_name(name);
-    name.strip_prefix(b"-").unwrap_or(name)
-}
-
-fn base_name(name: &[u8]) -> &[u8] {
-    name.rsplit(|byte| *byte == b'/').next().unwrap_or(name)
-}
-
-fn is_named(pattern: &str, name: &[u8]) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start.as_bytes()),
-        None => name == pattern.as_bytes(),
+    if cwd.ends_with(b" (deleted)") {
+        return None;
     }
+    AbsolutePath::new(std::ffi::OsStr::from_bytes(cwd)).ok()
 }
 
 fn split(entry: &[u8]) -> (Vec<u8>, Vec<u8>) {
