@@ -143,8 +143,67 @@ fn a_plain_tilde_is_home_and_no_other_home_is_taken_for_it() {
         words("a x=~ --x=~"),
         ["a", "x=<Tilde HOME quoted>", "--x=~"]
     );
+    // Only behind the first `=` of what could be an assignment, and not in what braces make.
+    assert_eq!(
+        words("a x=b:~ x+=~ x=a=~ 1x=~ a+b=~ ''x=~ x=~/{b,c} x{1,2}=~"),
+        [
+            "a",
+            "x=b:<Tilde HOME quoted>",
+            "x+=<Tilde HOME quoted>",
+            "x=a=~",
+            "1x=~",
+            "a+b=~",
+            "x=~",
+            "x=~/b",
+            "x=~/c",
+            "x1=~",
+            "x2=~"
+        ]
+    );
+    assert_eq!(words("a x[$i]=~"), ["a", "x<Glob >=<Tilde  quoted>"]);
     let value = show(&bash("x=~:~/b").subcommands[0].assignments[0].value);
     assert_eq!(value, "<Tilde HOME quoted>:<Tilde HOME quoted>/b");
+}
+
+#[test]
+fn an_escape_in_an_array_in_a_substitution_is_refused() {
+    for line in ["b $(a=(\\;))", "b <(a+=(x \\`c\\`); d)"] {
+        assert!(parse(line.as_bytes(), Dialect::Bash).is_err(), "{line}");
+    }
+    for line in ["a=(\\;)", "b $(a=('\\;' \"\\$x\"))", "b $(c \\;)"] {
+        assert!(parse(line.as_bytes(), Dialect::Bash).is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn a_substitution_that_starts_like_arithmetic_ends_where_parentheses_are_counted() {
+    assert_eq!(bash("a \"$((b 'x y' | c) && d)\"").subcommands.len(), 4);
+    for line in [
+        "a $((b); case c in d) e;; esac)",
+        "a $((b); cat <<E\n)\nE\n)",
+    ] {
+        assert!(parse(line.as_bytes(), Dialect::Bash).is_err(), "{line}");
+    }
+    assert!(bash("a $((b); case c in (d) e;; esac)").opaque.is_empty());
+}
+
+#[test]
+fn a_coprocess_in_a_substitution_is_opaque() {
+    assert!(!bash("a $(coproc b c)").opaque.is_empty());
+    assert!(bash("coproc b c").opaque.is_empty());
+}
+
+#[test]
+fn a_descriptor_variable_may_be_written_over_several_lines() {
+    for line in ["a {fd}>b", "a {\\\nfd}>b", "a {f\\\nd\\\n}\\\n>b"] {
+        let script = bash(line);
+        assert_eq!(
+            script.subcommands[0].static_argv().unwrap(),
+            [b"a"],
+            "{line}"
+        );
+        assert_eq!(script.subcommands[0].redirections.len(), 1, "{line}");
+    }
 }
 
 #[test]
@@ -169,7 +228,9 @@ fn braces_expand_as_in_bash() {
         ("{a,${x:-{}}", "<Brace >"),
         ("$${1..2}", "<Brace >"),
         // The name grows: `$xa $xb`.
-        ("$x{a,b}", "<Parameter >a <Parameter >b"),
+        ("$x{a,b}", "<Parameter > <Parameter >"),
+        ("{\r1..3}", "<Brace >"),
+        ("{p$x,q}b/c", "p<Parameter >/c qb/c"),
         ("$x/{a,b}", "<Parameter x>/a <Parameter x>/b"),
     ] {
         assert_eq!(
