@@ -69,6 +69,9 @@ impl Parser<'_, '_> {
             quoted: false,
         }];
         let compound = self.is_bash() && self.peek() == b'(';
+        if element || compound {
+            self.state.arrays.note(&name);
+        }
         let value = if compound {
             self.pos += 1;
             self.deeper(Self::array)?;

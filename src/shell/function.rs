@@ -94,6 +94,7 @@ impl Parser<'_, '_> {
             }
             let variable = self.slice(name.start, name.end).to_vec();
             self.note_assignment(&variable, name.span);
+            self.state.arrays.note(&variable);
         }
         self.isolated(|parser| parser.deeper(Self::command))
     }

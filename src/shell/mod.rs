@@ -36,6 +36,7 @@
 
 mod ansi;
 mod arithmetic;
+mod arrays;
 mod assignment;
 mod brace;
 mod builtin;

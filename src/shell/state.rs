@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::arrays::Arrays;
 use super::document::Pending;
 use super::evaluated::Evaluated;
 use super::folder::Whereabouts;
@@ -32,6 +33,8 @@ pub(super) struct State {
     pub(super) evaluates: bool,
     /// Which text that is.
     pub(super) evaluated: Evaluated,
+    /// Which variables may be arrays, and what is declared.
+    pub(super) arrays: Arrays,
     /// Some literal text has the form of a subscript with a substitution in it.
     pub(super) smuggles: bool,
     /// The sub-command whose inner text is being read.
@@ -54,6 +57,7 @@ impl State {
             definitions: Vec::new(),
             evaluates: false,
             evaluated: Evaluated::default(),
+            arrays: Arrays::default(),
             smuggles: false,
             carrier: None,
         }
@@ -62,6 +66,8 @@ impl State {
     /// Draws the conclusions that need the whole line.
     pub(super) fn finish(mut self, line: &[u8]) -> Script {
         self.judge_functions();
+        let arrays = std::mem::take(&mut self.arrays);
+        self.script.opaque.extend(arrays.expanded_again());
         let smuggled = self.evaluates && self.smuggles;
         if smuggled || self.evaluated.is_foreign(&self.script, line) {
             // `x='a[$(id)]'; echo $((x))` runs `id`: arithmetic expands the subscripts it finds in

@@ -665,6 +665,43 @@ fn hostile_lines_end() {
 }
 
 #[test]
+fn a_declaration_of_what_may_be_an_array_is_opaque() {
+    for line in [
+        "x=(1); declare x=$y",
+        "declare -a x; declare x=$y",
+        "declare -a x=(1); typeset x=\"$y\"",
+        "f() { local -a x; local x=$y; }",
+        "readonly -A x; readonly x=$y",
+        "export x=(1); declare x=$y",
+        "x[1]=2; declare x=$y",
+        "read -ra x; declare x=$y",
+        "read 'x[1]'; declare x=$y",
+        "mapfile -t x; declare x=$y",
+        "printf -v 'x[1]' a; declare x=$y",
+        "let 'x[1]=2'; declare x=$y",
+        "((x[1]=2)); declare x=$y",
+        ": ${x[1]:=2}; declare x=$y",
+        "coproc x { a; }; declare x=$y",
+        "declare PIPESTATUS=$y",
+        "declare -n r=z; z=(1); declare r=$y",
+        "for i in 1 2; do declare x=$y; declare -a x; done",
+        "declare -a x=$y",
+    ] {
+        assert!(is_opaque(line), "{line}");
+    }
+    for line in [
+        "x=(1); declare z=$y",
+        "declare x=$y; x=1",
+        "declare -a x=($y)",
+        "x=(1); export x=$y",
+        "read -n 1 x; declare z=$y",
+        "for i in 1 2; do declare x=$y; done",
+    ] {
+        assert!(!is_opaque(line), "{line}");
+    }
+}
+
+#[test]
 fn arithmetic_on_text_from_elsewhere_is_opaque() {
     for line in [
         "read x < f; echo $((x))",
