@@ -5,18 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Parser;
 use super::cursor::{continues_name, is_name};
-use crate::model::script::{Dynamic, Loop, Piece, Script, Span, SubCommand, Word};
+use super::printed::Substitutions;
+use crate::model::script::{Dynamic, Loop, Piece, Script, Span, Word};
 
-/// Substitutions in arithmetic that are looked at; more count as foreign.
-const SPANS: usize = 64;
+/// Evaluated texts and values with a substitution that are looked at; more count as foreign.
+const TEXTS: usize = 64;
 
 /// What the line evaluates as arithmetic.
 #[derive(Default)]
 pub(super) struct Evaluated {
     /// Every name in an evaluated text.
     names: BTreeSet<Vec<u8>>,
-    /// Evaluated texts with a substitution in them.
-    substitutions: Vec<Span>,
+    /// Evaluated texts.
+    texts: Vec<Span>,
+    /// Words whose value is evaluated, or may be.
+    words: Vec<Word>,
+    /// The names in the values of declarations that are known: by variable and place.
+    declared: BTreeMap<(Vec<u8>, usize, usize), Vec<Vec<u8>>>,
+    /// All command substitutions, evaluated or not.
+    pub(super) substitutions: Substitutions,
     /// An evaluated text holds an argument of the shell or of a function.
     positional: bool,
 }
@@ -50,11 +57,8 @@ impl Parser<'_, '_> {
         let evaluated = &mut self.state.evaluated;
         evaluated.names.extend(names(text));
         evaluated.positional |= holds_argument(text);
-        let runs = text
-            .windows(3)
-            .any(|three| three.starts_with(b"$(") && three != b"$((");
-        if runs || text.contains(&b'`') {
-            evaluated.substitutions.push(span);
+        if text.contains(&b'`') || text.windows(2).any(|two| two == b"$(" || two == b"${") {
+            evaluated.texts.push(span);
         }
     }
 }
@@ -63,6 +67,31 @@ impl Evaluated {
     /// Records that a text known now, an argument of `let`, is evaluated.
     pub(super) fn note(&mut self, text: &[u8]) {
         self.names.extend(names(text));
+    }
+
+    /// Records the values in `declare x=5 y=6` of the line itself, when all are known.
+    pub(super) fn note_declaration(&mut self, arguments: &[Option<Vec<u8>>], span: Span) {
+        if arguments.iter().any(Option::is_none) {
+            return;
+        }
+        for word in arguments.iter().flatten() {
+            let mut parts = word.splitn(2, |&byte| byte == b'=');
+            if let (Some(name), Some(value)) = (parts.next(), parts.next()) {
+                let name = name.strip_suffix(b"+").unwrap_or(name).to_vec();
+                let found = self.declared.entry((name, span.start, span.end));
+                found.or_default().extend(names(value));
+            }
+        }
+    }
+
+    /// Records a word whose value is evaluated.
+    pub(super) fn note_word(&mut self, word: Word) {
+        self.words.push(word);
+    }
+
+    /// Records that a variable becomes an integer: whatever it is given is evaluated.
+    pub(super) fn note_integer(&mut self, name: &[u8]) {
+        self.names.insert(name.to_vec());
     }
 
     /// Records an assignment to a variable: `RANDOM=$x` evaluates. True if it does.
@@ -76,28 +105,42 @@ impl Evaluated {
 
     /// Whether something evaluated may be text that a program or a file gave.
     pub(super) fn is_foreign(&self, script: &Script, line: &[u8]) -> bool {
-        if self.names.is_empty() && self.substitutions.is_empty() && !self.positional {
-            return false;
+        if self.positional || self.texts.len() + self.words.len() > TEXTS {
+            return true;
         }
-        let direct = self.positional
-            || self.substitutions.len() > SPANS
-            || self
-                .substitutions
-                .iter()
-                .any(|span| !prints_numbers(script, *span));
-        direct || self.foreign_names(script, line)
+        let mut names = self.names.clone();
+        for span in &self.texts {
+            let Some(printed) = self.substitutions.printed(script, *span) else {
+                return true;
+            };
+            names.extend(printed);
+        }
+        for word in &self.words {
+            let Some(links) = self.links(script, word, line) else {
+                return true;
+            };
+            names.extend(links);
+        }
+        !names.is_empty() && self.foreign_names(names, script, line)
     }
 
     /// Follows the evaluated names through the values they get, and the names in those.
-    fn foreign_names(&self, script: &Script, line: &[u8]) -> bool {
+    fn foreign_names(&self, mut reached: BTreeSet<Vec<u8>>, script: &Script, line: &[u8]) -> bool {
         let loops: BTreeMap<usize, &Loop> = script
             .loops
             .iter()
             .map(|each| (each.header, each))
             .collect();
         let mut values: BTreeMap<&[u8], Vec<&[Word]>> = BTreeMap::new();
+        let mut known: BTreeMap<&[u8], Vec<&Vec<u8>>> = BTreeMap::new();
         for (index, sub) in script.subcommands.iter().enumerate() {
             for assignment in &sub.assignments {
+                let span = assignment.value.span;
+                let place = (assignment.name.clone(), span.start, span.end);
+                if let Some(names) = self.declared.get(&place) {
+                    known.entry(&assignment.name).or_default().extend(names);
+                    continue;
+                }
                 let given = loops.get(&index).map_or_else(
                     || std::slice::from_ref(&assignment.value),
                     |each| each.values.as_slice(),
@@ -105,17 +148,23 @@ impl Evaluated {
                 values.entry(&assignment.name).or_default().push(given);
             }
         }
-        let mut reached = self.names.clone();
-        let mut left: Vec<Vec<u8>> = self.names.iter().cloned().collect();
+        let mut left: Vec<Vec<u8>> = reached.iter().cloned().collect();
         let mut substitutions = 0_usize;
         while let Some(name) = left.pop() {
             if FILLED.contains(&name.as_slice()) {
                 return true;
             }
+            for name in known.remove(name.as_slice()).into_iter().flatten() {
+                if reached.insert(name.clone()) {
+                    left.push(name.clone());
+                }
+            }
             let given = values.get(name.as_slice()).into_iter().flatten().copied();
             for value in given.flatten() {
                 substitutions += usize::from(value.dynamic() == Some(Dynamic::CommandSubstitution));
-                let Some(names) = links(script, value, line).filter(|_| substitutions <= SPANS)
+                let Some(names) = self
+                    .links(script, value, line)
+                    .filter(|_| substitutions <= TEXTS)
                 else {
                     return true;
                 };
@@ -128,6 +177,37 @@ impl Evaluated {
         }
         false
     }
+
+    /// The names a value is made of; none if its text comes from elsewhere.
+    fn links(&self, script: &Script, value: &Word, line: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let written = line.get(value.span.start..value.span.end);
+        let mut found = Vec::new();
+        for piece in &value.pieces {
+            match piece {
+                Piece::Text(text) => found.extend(names(text)),
+                Piece::Dynamic {
+                    name: Some(name), ..
+                } => found.push(name.clone()),
+                Piece::Dynamic { reason, .. } => match reason {
+                    Dynamic::Arithmetic => {}
+                    Dynamic::CommandSubstitution => {
+                        found.extend(self.substitutions.printed(script, value.span)?);
+                    }
+                    // `x=$1=$?` ends in one, too.
+                    Dynamic::Parameter if value.pieces.len() > 1 => return None,
+                    Dynamic::Parameter => found.extend(parameter(written?)?),
+                    Dynamic::Array => found.extend(elements(written?)?),
+                    Dynamic::ProcessSubstitution
+                    | Dynamic::Glob
+                    | Dynamic::Tilde
+                    | Dynamic::Locale
+                    | Dynamic::Brace
+                    | Dynamic::FunctionSubstitution => return None,
+                },
+            }
+        }
+        Some(found)
+    }
 }
 
 /// Whether the text holds `$1`, `$@`, `${1…}` or their like. `$#` is a number.
@@ -139,78 +219,45 @@ fn holds_argument(text: &[u8]) -> bool {
     })
 }
 
-fn names(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+/// Every name in a text.
+pub(super) fn names(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     text.split(|&byte| !continues_name(byte))
         .filter(|name| is_name(name))
         .map(<[u8]>::to_vec)
 }
 
-/// The names a value is made of; none if its text comes from elsewhere.
-fn links(script: &Script, value: &Word, line: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let mut found = Vec::new();
-    for piece in &value.pieces {
-        match piece {
-            Piece::Text(text) => found.extend(names(text)),
-            Piece::Dynamic {
-                name: Some(name), ..
-            } => found.push(name.clone()),
-            Piece::Dynamic { reason, .. } => {
-                let number = match reason {
-                    Dynamic::Arithmetic => true,
-                    Dynamic::CommandSubstitution => prints_numbers(script, value.span),
-                    // `x=$1=$?` ends in one, too.
-                    Dynamic::Parameter if value.pieces.len() > 1 => false,
-                    Dynamic::Parameter => line
-                        .get(value.span.start..value.span.end)
-                        .is_some_and(ends_in_number),
-                    Dynamic::ProcessSubstitution
-                    | Dynamic::Glob
-                    | Dynamic::Tilde
-                    | Dynamic::Locale
-                    | Dynamic::Array
-                    | Dynamic::Brace
-                    | Dynamic::FunctionSubstitution => false,
-                };
-                number.then_some(())?;
-            }
-        }
-    }
-    Some(found)
-}
-
-/// `$?`, `$#`, `$$` and `$!` alone, or as the whole value of an assignment.
-fn ends_in_number(text: &[u8]) -> bool {
+/// The names in `$?` and its like or in `${NAME[@]}`, alone or as the whole value of an assignment.
+fn parameter(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let value = text.rsplit(|&byte| byte == b'=').next().unwrap_or(text);
-    matches!(value, b"$?" | b"$#" | b"$$" | b"$!")
-}
-
-/// Whether the substitution at `span` is one pipeline that ends in a program which prints numbers.
-fn prints_numbers(script: &Script, span: Span) -> bool {
-    let mut inside = script.subcommands.iter().filter(|sub| {
-        sub.context.substitution && sub.span.start >= span.start && sub.span.end <= span.end
-    });
-    let Some(mut last) = inside.next() else {
-        return false;
-    };
-    for sub in inside {
-        if !sub.context.piped {
-            return false;
-        }
-        last = sub;
+    let value = value.strip_prefix(b"\"").unwrap_or(value);
+    let value = value.strip_suffix(b"\"").unwrap_or(value);
+    if matches!(value, b"$?" | b"$#" | b"$$" | b"$!") {
+        return Some(Vec::new());
     }
-    is_counter(last)
+    let (name, index) = value
+        .strip_prefix(b"${")?
+        .strip_suffix(b"]}")
+        .and_then(|inside| {
+            let at = inside.iter().position(|&byte| byte == b'[')?;
+            Some((inside.get(..at)?, inside.get(at + 1..)?))
+        })?;
+    let plain = matches!(index, b"@" | b"*") || index.iter().all(u8::is_ascii_digit);
+    (is_name(name) && plain).then(|| vec![name.to_vec()])
 }
 
-fn is_counter(sub: &SubCommand) -> bool {
-    let Some(words) = sub.static_argv() else {
-        return false;
+/// The names in `NAME=(…)`, where nothing but words and numbers stands in it.
+fn elements(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let at = text.windows(2).position(|two| two == b"=(")?;
+    let inside = text.get(at + 2..)?.strip_suffix(b")")?;
+    let mut parts = inside.split(|&byte| byte == b'$');
+    let plain = |text: &[u8]| {
+        text.iter()
+            .all(|byte| continues_name(*byte) || b" \t\"-./".contains(byte))
     };
-    match words.as_slice() {
-        [b"wc", b"-l" | b"-c" | b"-w" | b"-m"] | [b"nproc"] | [b"id", b"-u" | b"-g"] => true,
-        [b"date", b"+%s" | b"+%s%N" | b"+%Y" | b"+%H" | b"+%M"] => true,
-        [b"seq", numbers @ ..] => numbers
-            .iter()
-            .all(|word| word.iter().all(u8::is_ascii_digit)),
+    let first = parts.next().is_none_or(plain);
+    let rest = parts.all(|part| match part {
+        [b'!' | b'?' | b'#', after @ ..] => plain(after),
         _ => false,
-    }
+    });
+    (first && rest).then(|| names(inside).collect())
 }

@@ -52,8 +52,10 @@ mod keyword;
 mod limit;
 mod list;
 mod loops;
+mod operand;
 mod parameter;
 mod pieces;
+mod printed;
 mod quote;
 mod redirect;
 mod sequence;
@@ -121,6 +123,7 @@ struct Mark {
     functions: usize,
     definitions: usize,
     loops: usize,
+    substitutions: usize,
     context: Context,
     whereabouts: Whereabouts,
 }
@@ -176,6 +179,7 @@ impl Parser<'_, '_> {
             functions: self.state.script.functions.len(),
             definitions: self.state.definitions.len(),
             loops: self.state.script.loops.len(),
+            substitutions: self.state.evaluated.substitutions.len(),
             context: self.state.context,
             whereabouts: self.state.whereabouts.clone(),
         }
@@ -188,6 +192,10 @@ impl Parser<'_, '_> {
         self.state.script.functions.truncate(mark.functions);
         self.state.definitions.truncate(mark.definitions);
         self.state.script.loops.truncate(mark.loops);
+        self.state
+            .evaluated
+            .substitutions
+            .truncate(mark.substitutions);
         self.state.context = mark.context;
         self.state.whereabouts = mark.whereabouts;
     }

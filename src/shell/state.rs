@@ -33,6 +33,8 @@ pub(super) struct State {
     pub(super) evaluates: bool,
     /// Which text that is.
     pub(super) evaluated: Evaluated,
+    /// The simple command that ends the list just read, where that is nothing but one pipeline.
+    pub(super) ending: Option<usize>,
     /// Which variables may be arrays, and what is declared.
     pub(super) arrays: Arrays,
     /// Some literal text has the form of a subscript with a substitution in it.
@@ -57,6 +59,7 @@ impl State {
             definitions: Vec::new(),
             evaluates: false,
             evaluated: Evaluated::default(),
+            ending: None,
             arrays: Arrays::default(),
             smuggles: false,
             carrier: None,

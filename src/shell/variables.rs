@@ -95,6 +95,14 @@ impl Parser<'_, '_> {
         if option(b"n") && matches!(name, b"declare" | b"typeset" | b"local") {
             self.state.arrays.refer();
         }
+        let declares = matches!(
+            name,
+            b"declare" | b"typeset" | b"local" | b"export" | b"readonly"
+        );
+        if declares && self.outer.is_none() {
+            self.state.evaluated.note_declaration(arguments, span);
+        }
+        let integers = declares && option(b"i");
         let mut unknown = false;
         for (position, operand) in arguments.iter().enumerate() {
             // In `declare x=$y` the name is plain all the same.
@@ -102,8 +110,12 @@ impl Parser<'_, '_> {
                 Some(word) => Some(self.assigned_name(word)),
                 None => self.operand_name(index, position, name),
             };
-            if let Some(found) = found.as_ref().filter(|_| arrays) {
-                self.state.arrays.note(found);
+            if let Some(found) = &found {
+                self.note_declared(found, arrays, integers);
+                let word = self.declared(index, position, name).cloned();
+                if let Some(word) = word {
+                    self.named_element(&word, found);
+                }
             }
             unknown |= found.is_none();
             names.extend(found);
@@ -191,6 +203,16 @@ impl Parser<'_, '_> {
             self.state.evaluates = true;
             let name = self.assigned_name(variable);
             self.assign_names(vec![name], span);
+        }
+    }
+
+    fn note_declared(&mut self, name: &[u8], array: bool, integer: bool) {
+        if array {
+            self.state.arrays.note(name);
+        }
+        if integer {
+            self.state.evaluates = true;
+            self.state.evaluated.note_integer(name);
         }
     }
 
