@@ -132,6 +132,13 @@ impl Parser<'_, '_> {
                 self.optional_name(option, &operands);
                 self.assigning(name, arguments, index, span);
             }
+            b"compgen" if runs_by_option(arguments, b"WCF") => {
+                self.opaque(span, "commands that a completion runs");
+            }
+            b"jobs" if runs_by_option(arguments, b"x") => {
+                self.opaque(span, "a command that `jobs` runs");
+            }
+            b"fc" => self.opaque(span, "commands of the history"),
             b"test" | b"[" => {
                 let operands = self.operands(index, arguments.len());
                 self.tested(&operands);
@@ -292,6 +299,15 @@ impl Parser<'_, '_> {
             }
         }
     }
+}
+
+/// Whether options of a built-in command, or words from elsewhere, make it run what its words say.
+fn runs_by_option(arguments: &[Option<Vec<u8>>], letters: &[u8]) -> bool {
+    arguments.iter().any(|word| {
+        word.as_deref().is_none_or(|word| {
+            word.starts_with(b"-") && word.iter().any(|letter| letters.contains(letter))
+        })
+    })
 }
 
 fn is_harmless_option(name: &[u8]) -> bool {

@@ -101,7 +101,7 @@ fn counts(words: &[&[u8]]) -> bool {
             .iter()
             .all(|word| word.iter().all(u8::is_ascii_digit)),
         [b"grep", words @ ..] => {
-            let operands = words.iter().position(|word| is_operand(&word));
+            let operands = words.iter().position(is_operand);
             let (options, operands) = words.split_at(operands.unwrap_or(words.len()));
             counts_matches(options) && operands.len() < 3 && operands.iter().all(is_operand)
         }

@@ -200,10 +200,14 @@ impl Parser<'_, '_> {
             end = self.continued(end + 1);
         }
         if self.at(end) == b'}' && matches!(self.at(self.continued(end + 1)), b'<' | b'>') {
-            let subscript = self.slice(subscript, end);
-            if subscript.iter().any(|byte| b"$`'\"\\".contains(byte)) {
+            let text = self.slice(subscript, end);
+            if text.iter().any(|byte| b"$`'\"\\".contains(byte)) {
                 // Evaluated, so it could run something.
                 return self.fail("an expansion in the variable of a descriptor");
+            }
+            if !text.is_empty() {
+                self.state.evaluates = true;
+                self.note_evaluated(subscript, end);
             }
             return Ok((Some(name), end + 1));
         }

@@ -382,6 +382,11 @@ fn what_cannot_be_decided_is_marked() {
         "alias a=b",
         "enable -f x y",
         "hash -p /a b",
+        "compgen -W '$(id)'",
+        "compgen -C id",
+        "compgen \"$x\"",
+        "jobs -x id",
+        "fc -s",
         "builtin hash -p /a b",
         "eval \"$x\"",
         "source $x",
@@ -426,6 +431,7 @@ fn everyday_lines_are_not_marked() {
     for line in [
         "set -euo pipefail; ls",
         "set -e -u -o pipefail",
+        "compgen -c git; jobs -l",
         "set -- a \"$x\"",
         "export A=1 B=\"$x\"",
         "read -r l",
@@ -774,6 +780,7 @@ fn arithmetic_on_text_from_elsewhere_is_opaque() {
         "printf \"$(cat f)\" x",
         "wait $(cat f)",
         "x=$(cat f); wait -n \"$x\"",
+        "x=$(cat f); exec {a[x]}>y",
         "x=($(cat f)); wait \"${x[@]}\"",
     ] {
         assert!(is_opaque(line), "{line}");
