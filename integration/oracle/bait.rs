@@ -13,7 +13,8 @@ const SOURCES: &[&str] = &[
     "@=$(grep -c a b.txt)", "@=$(date +%s)", "@=$((1 + 2))", "@=$?", "@=$#", "declare -i @=5", "local @=5", "@=(1 2)", "@+=($!)", "[[ $(x) =~ (.*) ]]",
     "getopts a: @ -a \"$(x)\"", "x | read @", "x | while read -r @; do :; done", "exec 5< a.txt; read @ <&5", "read @ <<< \"$(x)\"", "read @ << E\n$(x)\nE\n",
     "@=$(x)y", "@=1$(x)", "@=\"$(x)\"", "@=${z:-$(x)}", "@=~", "@=a.txt", "@='5 + y'", "@=$(echo x)", "@=$(printf %d 5)", "@=$(pwd)", "cd \"$(x)\"; @=$PWD",
-    "@=${y[@]}", "@=$*", "@=\"$@\"", "@=${!y}", "@=${y}", "@=${y#a}", "@=${#y}", "f() { @=$1; }", "trap '@=$(x)' DEBUG", "coproc @ { x; }", "select @ in a; do break; done < a.txt",
+    "@=${y[@]}", "@=$*", "@=\"$@\"", "@=${!y}", "@=${y}", "@=${y#a}", "@=${#y}", "f() { @=$1; }", "trap '@=$(x)' DEBUG", "coproc @ { x; }",
+    "@=x$k", "@=x\"y\"", "@=(x\"y\")", "@=(x$k)", "@=$k$y", "@+=y", "@=y", "@=k", "@=(x\\y)", "@='x'y", "@=({x,k}y)", "@=x$#", "x0=$(x)", "@=(*)", "@=(~)", "@=*", "@=(a.txt)", "select @ in a; do break; done < a.txt",
 ];
 
 /// Where a value is evaluated, or seems to be.
@@ -32,10 +33,11 @@ const SINKS: &[&str] = &[
     "echo $(($1))", "let $1", "[[ $1 -eq 1 ]]", "f $@", "f() { echo $(($1)); }; f $@", "a \"$@\"", "a $@", "eval a", "echo $((OPTARG))", "echo $((MAPFILE))", "echo $(( $(x) ))",
     "echo $(( $(wc -l < a.txt) + @ ))", "while ((@)); do break; done", "if [[ $@ -lt 3 ]]; then a; fi", "type $@", "hash $@", "mapfile -O $@ z < a.txt", "readarray -n \"$@\" z < a.txt",
     "read -N $@ z < a.txt", "read -u $@ z", "getopts \"$@\" z", "compgen -W \"$@\"", "echo \"$((@))\"", "cat <<E\n$((@))\nE\n", "cat <<< $((@))", "echo $((${@}))", "echo $((\"$@\"))", "echo $(('@'))",
-    "((z = @, z))", "z=@; ((z))", "declare -n z=@; ((z))", "declare -n z=@; echo $z", "declare -n z=$@", "pushd \"$@\"", "dirs $@", "set -- $@", "set $@", "history $@", "fc $@", "alias z=$@", "times $@",
+    "((z = @, z))", "z=@; ((z))", "declare -n z=@; ((z))", "declare -n z=@; echo $z", "declare -n z=$@", "pushd \"$@\"", "dirs $@", "set -- $@", "set $@", "history $@", "fc $@", "alias z=$@", "times $@", "echo $((x$@))", "echo $((${@}y))", "((x$k))", "[[ x$@ -eq 1 ]]", "echo ${z[x$@]}", "let x$@", "test -v \"z[x$@]\"", "test -v \"${@[@]}\"",
+    "[ -v \"${@[0]}\" ]", "wait \"${@[@]}\"", "((${@[0]}))", "((@[0]))", "((@[x$k]))",
 ];
 
-const NAMES: &[&str] = &["x", "y", "k"];
+const NAMES: &[&str] = &["x", "y", "k", "xy"];
 
 /// A line of one to three sources and one or two sinks, in any order.
 pub fn line(rng: &mut Rng) -> String {

@@ -44,7 +44,7 @@ pub const NEWLINE: &str = "@7f3a93@";
 /// bash would flush what it has, and records of a pipeline would mix. What counts prints a number; what
 /// everything else prints starts `pwned` wherever it is evaluated.
 const HANDLER: &str = "() { printf '%s\\0' @7f3a92@ \"$#\" \"${@//$'\\n'/@7f3a93@}\" >&201; case $1 in \
-     wc | date | grep | nproc | stat | seq | id | pgrep) printf '%.0s%s\\n' @7f3a92@ 1 ;; \
+     wc | date | grep | nproc | stat | seq | id | pgrep | pwned) printf '%.0s%s\\n' @7f3a92@ 1 ;; \
      y*) printf '%.0s%s\\n' @7f3a92@ '-v z[$(pwned${IFS}2)] 1' ;; \
      *) printf '%.0s%s\\n' @7f3a92@ 'z[$(pwned 1)]' ;; esac; [[ $1 != n* ]]\n}";
 /// `BASH_XTRACEFD`, and the descriptor the handler writes to.

@@ -6,10 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Parser;
 use super::cursor::{continues_name, is_name};
 use super::printed::Substitutions;
-use crate::model::script::{Dynamic, Loop, Piece, Script, Span, Word};
+use crate::model::script::{Assignment, Dynamic, Loop, Piece, Script, Span, Word};
 
 /// Evaluated texts and values with a substitution that are looked at; more count as foreign.
 const TEXTS: usize = 64;
+
+/// What a variable is given.
+enum Given<'a> {
+    Word(&'a Word),
+    /// A declared value, of which the names are known.
+    Names(&'a Vec<Vec<u8>>),
+}
 
 /// What the line evaluates as arithmetic.
 #[derive(Default)]
@@ -26,6 +33,8 @@ pub(super) struct Evaluated {
     pub(super) substitutions: Substitutions,
     /// An evaluated text holds an argument of the shell or of a function.
     positional: bool,
+    /// An evaluated text makes a name out of parts: `$((a$x))`.
+    glued: bool,
 }
 
 /// Whether bash, in one version or another, evaluates whatever is assigned to the variable: it is an
@@ -57,6 +66,7 @@ impl Parser<'_, '_> {
         let evaluated = &mut self.state.evaluated;
         evaluated.names.extend(names(text));
         evaluated.positional |= holds_argument(text);
+        evaluated.glued |= is_glued(text);
         if text.contains(&b'`') || text.windows(2).any(|two| two == b"$(" || two == b"${") {
             evaluated.texts.push(span);
         }
@@ -125,48 +135,39 @@ impl Evaluated {
     }
 
     /// Follows the evaluated names through the values they get, and the names in those.
-    fn foreign_names(&self, mut reached: BTreeSet<Vec<u8>>, script: &Script, line: &[u8]) -> bool {
-        let loops: BTreeMap<usize, &Loop> = script
-            .loops
-            .iter()
-            .map(|each| (each.header, each))
-            .collect();
-        let mut values: BTreeMap<&[u8], Vec<&[Word]>> = BTreeMap::new();
-        let mut known: BTreeMap<&[u8], Vec<&Vec<u8>>> = BTreeMap::new();
-        for (index, sub) in script.subcommands.iter().enumerate() {
-            for assignment in &sub.assignments {
-                let span = assignment.value.span;
-                let place = (assignment.name.clone(), span.start, span.end);
-                if let Some(names) = self.declared.get(&place) {
-                    known.entry(&assignment.name).or_default().extend(names);
-                    continue;
+    fn foreign_names(&self, names: BTreeSet<Vec<u8>>, script: &Script, line: &[u8]) -> bool {
+        let values = self.values(script);
+        let mut left: Vec<Vec<u8>> = names.iter().cloned().collect();
+        let mut reached = names;
+        let (mut substitutions, mut all) = (0_usize, false);
+        let mut glued = self.glued;
+        loop {
+            if glued && !all {
+                // Any name may come of it, and `_` or `BASH_REMATCH` hold what was substituted.
+                if self.substitutions.len() > 0 {
+                    return true;
                 }
-                let given = loops.get(&index).map_or_else(
-                    || std::slice::from_ref(&assignment.value),
-                    |each| each.values.as_slice(),
-                );
-                values.entry(&assignment.name).or_default().push(given);
+                all = true;
+                left.extend(values.keys().map(|name| name.to_vec()));
             }
-        }
-        let mut left: Vec<Vec<u8>> = reached.iter().cloned().collect();
-        let mut substitutions = 0_usize;
-        while let Some(name) = left.pop() {
+            let Some(name) = left.pop() else {
+                return false;
+            };
             if FILLED.contains(&name.as_slice()) {
                 return true;
             }
-            for name in known.remove(name.as_slice()).into_iter().flatten() {
-                if reached.insert(name.clone()) {
-                    left.push(name.clone());
-                }
-            }
-            let given = values.get(name.as_slice()).into_iter().flatten().copied();
-            for value in given.flatten() {
-                substitutions += usize::from(value.dynamic() == Some(Dynamic::CommandSubstitution));
-                let Some(names) = self
-                    .links(script, value, line)
-                    .filter(|_| substitutions <= TEXTS)
-                else {
-                    return true;
+            for given in values.get(name.as_slice()).into_iter().flatten() {
+                let names = match given {
+                    Given::Names(names) => (*names).clone(),
+                    Given::Word(word) => {
+                        substitutions +=
+                            usize::from(word.dynamic() == Some(Dynamic::CommandSubstitution));
+                        glued |= joins(word);
+                        match self.links(script, word, line) {
+                            Some(names) if substitutions <= TEXTS => names,
+                            Some(_) | None => return true,
+                        }
+                    }
                 };
                 for name in names {
                     if reached.insert(name.clone()) {
@@ -175,7 +176,28 @@ impl Evaluated {
                 }
             }
         }
-        false
+    }
+
+    /// What each variable of the line is given.
+    fn values<'a>(&'a self, script: &'a Script) -> BTreeMap<&'a [u8], Vec<Given<'a>>> {
+        let loops: BTreeMap<usize, &Loop> = script
+            .loops
+            .iter()
+            .map(|each| (each.header, each))
+            .collect();
+        let mut values: BTreeMap<&[u8], Vec<Given<'_>>> = BTreeMap::new();
+        for (index, sub) in script.subcommands.iter().enumerate() {
+            for Assignment { name, value } in &sub.assignments {
+                let given = values.entry(name).or_default();
+                let place = (name.clone(), value.span.start, value.span.end);
+                match (self.declared.get(&place), loops.get(&index)) {
+                    (Some(names), _) => given.push(Given::Names(names)),
+                    (None, Some(each)) => given.extend(each.values.iter().map(Given::Word)),
+                    (None, None) => given.push(Given::Word(value)),
+                }
+            }
+        }
+        values
     }
 
     /// The names a value is made of; none if its text comes from elsewhere.
@@ -249,15 +271,63 @@ fn parameter(text: &[u8]) -> Option<Vec<Vec<u8>>> {
 fn elements(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let at = text.windows(2).position(|two| two == b"=(")?;
     let inside = text.get(at + 2..)?.strip_suffix(b")")?;
-    let mut parts = inside.split(|&byte| byte == b'$');
-    let plain = |text: &[u8]| {
-        text.iter()
-            .all(|byte| continues_name(*byte) || b" \t\"-./".contains(byte))
-    };
-    let first = parts.next().is_none_or(plain);
-    let rest = parts.all(|part| match part {
-        [b'!' | b'?' | b'#', after @ ..] => plain(after),
-        _ => false,
-    });
-    (first && rest).then(|| names(inside).collect())
+    let mut found = Vec::new();
+    for word in inside.split(u8::is_ascii_whitespace) {
+        if matches!(word, b"$!" | b"\"$!\"" | b"$?" | b"\"$?\"" | b"$#" | b"$$") {
+            continue;
+        }
+        if word.iter().any(|byte| b"$`*?[~<>({#\n".contains(byte)) {
+            return None;
+        }
+        // Quotes vanish: `a"b"` is `ab`.
+        let bare: Vec<u8> = word
+            .iter()
+            .copied()
+            .filter(|byte| !b"'\"\\".contains(byte))
+            .collect();
+        found.extend(names(&bare));
+    }
+    Some(found)
+}
+
+/// Whether an expansion in an evaluated text touches a name or another expansion.
+fn is_glued(text: &[u8]) -> bool {
+    let bare: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|byte| !b"'\"\\".contains(byte))
+        .collect();
+    let at = |place: usize| bare.get(place).copied().unwrap_or(0);
+    let joins = |byte: u8| continues_name(byte) || b"})$`".contains(&byte);
+    let mut backquoted = false;
+    (0..bare.len()).any(|place| {
+        let before = place.checked_sub(1).map_or(0, at);
+        match at(place) {
+            b'`' => {
+                backquoted = !backquoted;
+                joins(if backquoted { before } else { at(place + 1) })
+            }
+            b'$' if is_special(at(place + 1)) => joins(before) || joins(at(place + 2)),
+            b'$' => joins(before),
+            b'}' | b')' => continues_name(at(place + 1)),
+            _ => false,
+        }
+    })
+}
+
+fn is_special(byte: u8) -> bool {
+    b"?#$!-".contains(&byte)
+}
+
+/// Whether the parts of a value can make a name together: `a$x`.
+fn joins(word: &Word) -> bool {
+    word.pieces.windows(2).any(|two| match two {
+        [Piece::Text(text), Piece::Dynamic { .. }] => {
+            text.last().is_some_and(|byte| continues_name(*byte))
+        }
+        [Piece::Dynamic { .. }, Piece::Text(text)] => {
+            text.first().is_some_and(|byte| continues_name(*byte))
+        }
+        _ => true,
+    })
 }

@@ -781,6 +781,13 @@ fn arithmetic_on_text_from_elsewhere_is_opaque() {
         "wait $(cat f)",
         "x=$(cat f); wait -n \"$x\"",
         "x=$(cat f); exec {a[x]}>y",
+        // Names made of parts.
+        "ab=$(cat f); x=b; y=a$x; echo $((y))",
+        "ab=$(cat f); x=a; x+=b; echo $((x))",
+        "ab=$(cat f); x=b; echo $((a$x))",
+        "ab=$(cat f); x=b; [[ a${x} -eq 1 ]]",
+        "read ab < f; x=b; echo $((a$x))",
+        "read ab < f; x=(a\"b\"); wait \"${x[@]}\"; ((x))",
         "x=($(cat f)); wait \"${x[@]}\"",
     ] {
         assert!(is_opaque(line), "{line}");
@@ -809,6 +816,7 @@ fn arithmetic_on_text_from_elsewhere_is_opaque() {
         "n=$(grep -c TODO src/main.rs); echo $((n + 1))",
         "a=$(date +%s); a; echo $(( $(date +%s) - a ))",
         "declare -i n=0; n+=1; ((n++))",
+        "x=$(wc -l < f); [[ \"$x\" -gt 1 && ${x} -lt 3 ]] && (( \"$x\" + `nproc` ))",
         "f() { local i=0; while ((i < 3)); do ((i++)); done; }",
         "x=$(cat f); [ \"$x\" = y ] && [ -n \"$x\" ]",
         "[ $? -eq 0 ] && [ $# -gt 1 ]",
