@@ -278,7 +278,7 @@ impl Maker<'_> {
                     "a=({} {}); {} \"${{a[@]}}\"",
                     self.static_word(),
                     self.word(),
-                    self.program()
+                    self.rng.pick(PROGRAMS)
                 );
             }
             8 => {
@@ -368,7 +368,7 @@ impl Maker<'_> {
             9 => format!("\"two\nlines {argument}\""),
             10 => format!("{argument}\\\n{argument}"),
             // Beside quoted substitutions and arithmetic it would make a line opaque, and rightly so.
-            11 if self.rng.once_in(8) => self.rng.pick(&["[", "a[0]", "[x]"]).to_owned(),
+            11 if self.rng.once_in(20) => self.rng.pick(&["[", "a[0]", "[x]"]).to_owned(),
             _ if argument.starts_with('#') => format!("a{argument}"),
             _ => argument.to_owned(),
         }

@@ -86,7 +86,11 @@ pub fn run(options: &Options, report: &mut Report) {
         Err(error) => report.check("soundness: the driver", false, &error.to_string()),
     }
     judge(options, report, &ask(&lines(options.seed, options.lines)));
-    judge_bait(options, report, &ask(&baits(options.seed, options.lines)));
+    judge_bait(
+        options,
+        report,
+        &ask(&baits(options.seed, options.lines / 2)),
+    );
 }
 
 fn ask(lines: &[Vec<u8>]) -> Count {
@@ -146,14 +150,14 @@ fn unseen() -> io::Result<Vec<&'static str>> {
     Ok(unseen)
 }
 
-/// Distinct lines: most by the grammar, one in eight a mutant of the corpus, a few mutants of the others.
+/// Distinct lines: most by the grammar, one in twelve a mutant of the corpus, a few mutants of the others.
 fn lines(seed: u64, count: usize) -> Vec<Vec<u8>> {
     let mut rng = Rng::new(seed);
     let corpus = corpus::lines();
     let mut made = BTreeSet::new();
     let mut order = Vec::new();
     while order.len() < count {
-        let line = if rng.once_in(8) {
+        let line = if rng.once_in(12) {
             let text = corpus[rng.below(corpus.len())].clone();
             let other = corpus[rng.below(corpus.len())].clone();
             mutate::mutate(&mut rng, &text, &other)

@@ -13,8 +13,6 @@ pub(super) const AGAIN: &str = "text that a declaration expands as an array";
 #[derive(Default)]
 pub(super) struct Arrays {
     names: BTreeSet<Vec<u8>>,
-    /// A name may stand for another.
-    references: bool,
     /// Declared variables whose value is not known here.
     declared: Vec<(Vec<u8>, Span)>,
 }
@@ -47,11 +45,6 @@ impl Arrays {
         }
     }
 
-    /// Records that names may stand for others from now on.
-    pub(super) fn refer(&mut self) {
-        self.references = true;
-    }
-
     /// Records the declaration of a variable with a value not known here.
     pub(super) fn declare(&mut self, name: Vec<u8>, span: Span) {
         self.declared.push((name, span));
@@ -59,10 +52,10 @@ impl Arrays {
 
     /// The declarations that expand their value again.
     pub(super) fn expanded_again(self) -> impl Iterator<Item = Opaque> {
-        let (names, references) = (self.names, self.references);
+        let names = self.names;
         self.declared
             .into_iter()
-            .filter(move |(name, _)| references || is_own(name) || names.contains(name))
+            .filter(move |(name, _)| is_own(name) || names.contains(name))
             .map(|(_, span)| Opaque {
                 span,
                 reason: AGAIN,

@@ -384,6 +384,7 @@ fn what_cannot_be_decided_is_marked() {
         "hash -p /a b",
         "compgen -W '$(id)'",
         "compgen -C id",
+        "declare -n r=PATH; r=/x",
         "compgen \"$x\"",
         "jobs -x id",
         "fc -s",
@@ -689,7 +690,6 @@ fn a_declaration_of_what_may_be_an_array_is_opaque() {
         ": ${x[1]:=2}; declare x=$y",
         "coproc x { a; }; declare x=$y",
         "declare PIPESTATUS=$y",
-        "declare -n r=z; z=(1); declare r=$y",
         "for i in 1 2; do declare x=$y; declare -a x; done",
         "declare -a x=$y",
     ] {

@@ -93,7 +93,8 @@ impl Parser<'_, '_> {
         let option = |letters: &[u8]| has_option(arguments, letters);
         let arrays = matches!(name, b"mapfile" | b"readarray") || option(b"aA");
         if option(b"n") && matches!(name, b"declare" | b"typeset" | b"local") {
-            self.state.arrays.refer();
+            // From now on an assignment to one name may be one to `PATH`.
+            self.opaque(span, "a variable that stands for another");
         }
         let declares = matches!(
             name,
