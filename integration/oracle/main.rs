@@ -17,6 +17,7 @@ mod generate;
 mod hostile;
 mod mutate;
 mod rng;
+mod second;
 mod sound;
 mod trace;
 
@@ -44,6 +45,9 @@ pub struct Options {
     parts: Vec<String>,
 }
 
+/// Where this is set, nothing may be skipped.
+const PINNED: &str = "TIPSTAFF_EXPECT_ORACLE";
+
 /// What was found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Report {
@@ -66,15 +70,19 @@ impl Report {
 
     /// Counts and prints what could not be checked here.
     pub fn skip(&mut self, name: &str, why: &str) {
+        if std::env::var_os(PINNED).is_some() {
+            return self.check(name, false, &format!("{why}, but {PINNED} is set"));
+        }
         self.skipped += 1;
         println!("SKIP {name}: {why}");
     }
 }
 
 type Part = fn(&Options, &mut Report);
-const PARTS: [(&str, Part); 3] = [
+const PARTS: [(&str, Part); 4] = [
     ("hostile", hostile::run),
     ("accept", accept::run),
+    ("second", second::run),
     ("sound", sound::run),
 ];
 

@@ -11,7 +11,7 @@ use sha2::Digest as _;
 use tipstaff::model::script::{Dialect, SubCommand};
 use tipstaff::shell::parse;
 
-use super::{Options, Report, brush, corpus, halves, show};
+use super::{Options, Report, corpus, halves, show};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,10 +19,24 @@ struct Adjudicated {
     difference: Vec<Difference>,
 }
 
+/// Who is asked.
+const PARSERS: [&str; 2] = ["brush", "shuck"];
+
+/// The program of the crate beside this file, which `make second` builds.
+const PROGRAM: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/integration/oracle/second/target/debug/tipstaff-second"
+);
+
+/// One script of the system in so many texts may differ without a reason written down.
+const SCRIPTS: usize = 100;
+
 /// A text about which the parsers differ, and why that is as it should be.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Difference {
+    /// Who differs.
+    parser: String,
     /// The first 16 digits of the SHA-256 of the text.
     text: String,
     /// For people: the line, or where such a script lies.
@@ -46,6 +60,9 @@ enum Opinion {
 
 type Argv = Vec<String>;
 
+/// An argv of the other parser: a word it cannot tell is none, and can be any number of words.
+type Theirs = Vec<Option<String>>;
+
 pub fn run(options: &Options, report: &mut Report) {
     let adjudicated = match toml::from_str::<Adjudicated>(include_str!("adjudicated.toml")) {
         Ok(adjudicated) => adjudicated,
@@ -57,11 +74,6 @@ pub fn run(options: &Options, report: &mut Report) {
             );
         }
     };
-    let known: BTreeSet<&str> = adjudicated
-        .difference
-        .iter()
-        .map(|known| known.text.as_str())
-        .collect();
     let reasoned = adjudicated
         .difference
         .iter()
@@ -81,16 +93,39 @@ pub fn run(options: &Options, report: &mut Report) {
             .map(|found| (found.path.display().to_string(), found.text)),
     );
     texts.retain(|(_, text)| std::str::from_utf8(text).is_ok());
-    let opinions = halves(&texts, |part| {
+    if !std::path::Path::new(PROGRAM).exists() {
+        return report.skip("second opinion", "not built; `make second` builds it");
+    }
+    for parser in PARSERS {
+        let known: BTreeSet<&str> = adjudicated
+            .difference
+            .iter()
+            .filter(|known| known.parser == parser)
+            .map(|known| known.text.as_str())
+            .collect();
+        hear(options, report, parser, &texts, &known);
+    }
+}
+
+/// What one parser says about all texts.
+fn hear(
+    options: &Options,
+    report: &mut Report,
+    parser: &str,
+    texts: &[(String, Vec<u8>)],
+    known: &BTreeSet<&str>,
+) {
+    let name = format!("second opinion: {parser}");
+    let opinions = halves(texts, |part| {
         part.iter()
-            .map(|(place, text)| compare(place, text))
+            .map(|(place, text)| compare(parser, place, text))
             .collect::<io::Result<Vec<Opinion>>>()
     });
     let opinions: Vec<Opinion> = match opinions.into_iter().collect::<io::Result<Vec<_>>>() {
         Ok(opinions) => opinions.into_iter().flatten().collect(),
-        Err(error) => return report.check("second opinion: brush", false, &error.to_string()),
+        Err(error) => return report.check(&name, false, &error.to_string()),
     };
-    let (mut same, mut none, mut old, mut new) = (0, 0, 0, 0);
+    let (mut same, mut none, mut old, mut new, mut scripts) = (0, 0, 0, 0, 0);
     for opinion in &opinions {
         match opinion {
             Opinion::Same => same += 1,
@@ -102,9 +137,15 @@ pub fn run(options: &Options, report: &mut Report) {
                 ours,
                 theirs,
             } => {
-                new += 1;
+                // Another system has other scripts, about which nobody has been asked yet.
+                let count = if place.starts_with('/') {
+                    &mut scripts
+                } else {
+                    &mut new
+                };
+                *count += 1;
                 println!("     new: {id} {place}");
-                for (who, argvs) in [("we", ours), ("brush", theirs)] {
+                for (who, argvs) in [("we", ours), (parser, theirs)] {
                     for argv in argvs.iter().take(options.show) {
                         println!("          {who} alone: {argv:?}");
                     }
@@ -113,26 +154,36 @@ pub fn run(options: &Options, report: &mut Report) {
         }
     }
     let said = format!(
-        "{same} texts alike, {old} differ as adjudicated, {none} not read by both, {new} new differences"
+        "{same} texts alike, {old} differ as adjudicated, {none} not read by both, {new} new in lines, {scripts} new in scripts of this system"
     );
-    report.check("second opinion: brush", new == 0 && same > 0, &said);
+    report.check(
+        &name,
+        new == 0 && scripts * SCRIPTS <= texts.len() && same > 0,
+        &said,
+    );
 }
 
-fn compare(place: &str, text: &[u8]) -> io::Result<Opinion> {
+fn compare(parser: &str, place: &str, text: &[u8]) -> io::Result<Opinion> {
     let Ok(script) = parse(text, Dialect::Bash) else {
         return Ok(Opinion::None);
     };
-    let Some(theirs) = ask(text)? else {
+    let Some(heard) = ask(parser, text)? else {
         return Ok(Opinion::None);
     };
-    let mut theirs: BTreeSet<Argv> = theirs.into_iter().collect();
     let all = argvs(script.subcommands.iter());
     let told = script
         .subcommands
         .iter()
         .filter(|sub| can_be_told(sub, text));
-    let ours: BTreeSet<Argv> = argvs(told).difference(&theirs).cloned().collect();
-    theirs.retain(|argv| !all.contains(argv));
+    let ours: BTreeSet<Argv> = argvs(told)
+        .into_iter()
+        .filter(|argv| !heard.iter().any(|theirs| fits(theirs, argv)))
+        .collect();
+    let mut theirs: BTreeSet<Argv> = heard
+        .into_iter()
+        .filter_map(|argv| argv.into_iter().collect::<Option<Argv>>())
+        .filter(|argv| !argv.is_empty() && !all.contains(argv))
+        .collect();
     // What we call dynamic out of caution is no difference, as long as we see the command.
     theirs.retain(|argv| !script.subcommands.iter().any(|sub| is_cautious(sub, argv)));
     if ours.is_empty() && theirs.is_empty() {
@@ -151,6 +202,16 @@ fn compare(place: &str, text: &[u8]) -> io::Result<Opinion> {
     })
 }
 
+fn fits(theirs: &[Option<String>], ours: &[String]) -> bool {
+    match theirs.split_first() {
+        None => ours.is_empty(),
+        Some((None, rest)) => (0..=ours.len()).any(|at| fits(rest, &ours[at..])),
+        Some((Some(word), rest)) => ours
+            .split_first()
+            .is_some_and(|(first, ours)| first == word && fits(rest, ours)),
+    }
+}
+
 fn is_cautious(sub: &SubCommand, argv: &[String]) -> bool {
     let argv: Vec<Vec<u8>> = argv.iter().map(|word| word.as_bytes().to_vec()).collect();
     sub.static_argv().is_none() && super::trace::covers(sub, &argv).is_some()
@@ -167,7 +228,7 @@ fn argvs<'a>(subs: impl Iterator<Item = &'a SubCommand>) -> BTreeSet<Argv> {
         .collect()
 }
 
-/// Whether brush can tell this argv: it keeps operands of `${…}` and text that is read a second time as
+/// Whether the others can tell this argv: they keep operands of `${…}` and text that is read a second time as
 /// they are, and what braces and `$'…'` make is asked of bash.
 fn can_be_told(sub: &SubCommand, text: &[u8]) -> bool {
     let has = |text: &[u8], what: &[u8]| text.windows(what.len()).any(|window| window == what);
@@ -180,10 +241,10 @@ fn can_be_told(sub: &SubCommand, text: &[u8]) -> bool {
     !raw && !made
 }
 
-/// The argvs brush finds; none where it rejects the text or dies of it.
-fn ask(text: &[u8]) -> io::Result<Option<Vec<Argv>>> {
-    let mut child = Command::new(std::env::current_exe()?)
-        .arg(brush::MODE)
+/// The argvs the other parser finds; none where it rejects the text or dies of it.
+fn ask(parser: &str, text: &[u8]) -> io::Result<Option<Vec<Theirs>>> {
+    let mut child = Command::new(PROGRAM)
+        .arg(parser)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

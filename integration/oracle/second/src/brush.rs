@@ -1,8 +1,4 @@
-//! brush-parser's opinion: the static argvs of a script, read in a process of its own with limits, since
-//! hostile text makes that parser overflow its stack or eat all memory.
-
-use std::io::{self, Read as _, Write as _};
-use std::process::ExitCode;
+//! brush-parser's opinion.
 
 use brush_parser::ast::{
     AndOr, AndOrList, AssignmentValue, Command, CommandPrefixOrSuffixItem, CompoundCommand,
@@ -11,25 +7,11 @@ use brush_parser::ast::{
 };
 use brush_parser::word::{self, BraceExpressionOrText, WordPiece, WordPieceWithSource};
 use brush_parser::{Parser, ParserOptions};
-use nix::sys::resource::{Resource, setrlimit};
 
-/// The first word that makes the test program this parser.
-pub const MODE: &str = "--brush";
+use super::Argv;
 
-/// Of one parse.
-const SECONDS: u64 = 10;
-const MEMORY: u64 = 2 << 30;
-
-/// Reads a script from the input, writes the argvs as JSON. A script that is not accepted ends with
-/// status 1 and no output.
-pub fn serve() -> ExitCode {
-    let limited = setrlimit(Resource::RLIMIT_CPU, SECONDS, SECONDS)
-        .and_then(|()| setrlimit(Resource::RLIMIT_AS, MEMORY, MEMORY))
-        .and_then(|()| setrlimit(Resource::RLIMIT_CORE, 0, 0));
-    let mut text = String::new();
-    if limited.is_err() || io::stdin().read_to_string(&mut text).is_err() {
-        return ExitCode::from(2);
-    }
+/// The argvs of the script; none if it is not accepted.
+pub fn argvs(text: &str) -> Option<Vec<Argv>> {
     let mut opinion = Opinion {
         options: ParserOptions {
             enable_extended_globbing: false,
@@ -37,18 +19,13 @@ pub fn serve() -> ExitCode {
         },
         argvs: Vec::new(),
     };
-    if opinion.script(&text).is_none() {
-        return ExitCode::FAILURE;
-    }
-    let json = serde_json::to_vec(&opinion.argvs).unwrap_or_default();
-    io::stdout()
-        .write_all(&json)
-        .map_or(ExitCode::from(2), |()| ExitCode::SUCCESS)
+    opinion.script(text)?;
+    Some(opinion.argvs)
 }
 
 struct Opinion {
     options: ParserOptions,
-    argvs: Vec<Vec<String>>,
+    argvs: Vec<Argv>,
 }
 
 impl Opinion {
@@ -162,7 +139,7 @@ impl Opinion {
     }
 
     fn simple(&mut self, simple: &SimpleCommand) {
-        let mut argv = Vec::new();
+        let mut argv: Argv = Vec::new();
         for item in simple.prefix.iter().flat_map(|prefix| &prefix.0) {
             self.item(item, &mut Vec::new());
         }
@@ -170,14 +147,12 @@ impl Opinion {
         for item in simple.suffix.iter().flat_map(|suffix| &suffix.0) {
             self.item(item, &mut argv);
         }
-        if let Some(argv) = argv.into_iter().collect::<Option<Vec<String>>>()
-            && !argv.is_empty()
-        {
+        if !argv.is_empty() {
             self.argvs.push(argv);
         }
     }
 
-    fn item(&mut self, item: &CommandPrefixOrSuffixItem, argv: &mut Vec<Option<String>>) {
+    fn item(&mut self, item: &CommandPrefixOrSuffixItem, argv: &mut Argv) {
         match item {
             CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect),
             CommandPrefixOrSuffixItem::Word(word) => argv.push(self.word(word)),
