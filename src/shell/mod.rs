@@ -20,10 +20,9 @@
 //!
 //! # What it does not see
 //!
-//! Text that becomes code only when the shell runs: a value from a file, the environment or another
-//! command that reaches arithmetic (`$((x))` expands subscripts in the value of `x`), `eval` or a
-//! nameref. Names of variables that a sourced file sets. Whether a `cd` it follows succeeds. What such
-//! text starts is judged where it starts, by the gate.
+//! Names of variables that a sourced file sets, and what else such a file does to the shell. Whether a
+//! `cd` it follows succeeds. What the environment brings: a variable that the line does not assign counts
+//! as harmless where it is evaluated. What any of these starts is judged where it starts, by the gate.
 //!
 //! # How it is built
 //!
