@@ -71,8 +71,19 @@ impl Parser<'_, '_> {
     /// generously: every name in it, if anything in it assigns.
     pub(super) fn note_arithmetic(&mut self, start: usize, end: usize) {
         self.note_evaluated(start, end);
-        let names = assigned_names(self.slice(start, end));
+        let text = self.slice(start, end);
+        self.note_elements(text);
+        let names = assigned_names(text);
         self.assign_dynamically(names, start, end, Dynamic::Arithmetic);
+    }
+
+    /// Records the arrays that arithmetic `text` may make: every name in it, if it has a subscript.
+    pub(super) fn note_elements(&mut self, text: &[u8]) {
+        if text.contains(&b'[') {
+            for name in assigned_names(text) {
+                self.state.arrays.note(&name);
+            }
+        }
     }
 
     /// Puts a sub-command into the output that gives each of some variables a value not known here.

@@ -69,6 +69,9 @@ impl Parser<'_, '_> {
             quoted: false,
         }];
         let compound = self.is_bash() && self.peek() == b'(';
+        if element || compound {
+            self.state.arrays.note(&name);
+        }
         let value = if compound {
             self.pos += 1;
             self.deeper(Self::array)?;
@@ -141,7 +144,12 @@ impl Parser<'_, '_> {
             if !self.at_word() {
                 return self.fail("an unexpected operator in an array");
             }
-            self.word()?;
+            let value = self.word()?;
+            if self.state.context.substitution && escapes(self.slice(value.start, value.end)) {
+                // Bash 5.2 drops the backslash when it reads the substitution: `$(a=(\;))` is an
+                // error, after which it goes on with the next line of the text.
+                return self.fail("an escape in an array in a substitution");
+            }
         }
     }
 
@@ -165,4 +173,18 @@ impl Parser<'_, '_> {
             }
         }
     }
+}
+
+/// Whether a backslash stands outside quotes.
+fn escapes(word: &[u8]) -> bool {
+    let mut quote = None;
+    for &byte in word {
+        match (quote, byte) {
+            (None, b'\\') => return true,
+            (None, b'\'' | b'"') => quote = Some(byte),
+            (Some(open), _) if open == byte => quote = None,
+            (None | Some(_), _) => {}
+        }
+    }
+    false
 }

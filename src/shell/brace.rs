@@ -4,6 +4,7 @@
 //! that has a `,` or `..` before it, so `{a}b,c}` is `a}b c`. Whatever depends on the exact source
 //! text (quoted commas, `$` that meets other letters, odd sequences) is left undecided.
 
+use super::cursor::continues_name;
 use super::word::Part;
 use super::{limit, sequence};
 
@@ -103,6 +104,7 @@ impl Renamed {
 
     fn parts(&self, word: &[Atom], parts: &[Part]) -> Vec<Part> {
         let mut result: Vec<Part> = Vec::new();
+        let mut grown = false;
         for &atom in word {
             match (atom, result.last_mut()) {
                 (
@@ -121,6 +123,9 @@ impl Renamed {
                 ) => {
                     bytes.push(byte);
                 }
+                // It has become part of the name: `{$x,a}b` is `$xb ab`.
+                (Atom::Byte(byte), Some(Part::Dynamic { .. })) if grown && continues_name(byte) => {
+                }
                 (Atom::Byte(byte), _) => {
                     result.push(Part::Text {
                         bytes: vec![byte],
@@ -131,8 +136,9 @@ impl Renamed {
                 (Atom::Mark, _) => result.push(Part::quoted(Vec::new())),
                 (Atom::Dynamic(index), _) => {
                     let mut part = parts.get(index).cloned();
+                    grown = self.0.contains(&index);
                     if let Some(Part::Dynamic { name, .. }) = &mut part
-                        && self.0.contains(&index)
+                        && grown
                     {
                         *name = None;
                     }

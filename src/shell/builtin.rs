@@ -1,7 +1,7 @@
 //! Built-in commands that change how the rest of the line is read, where it runs, or what runs.
 
 use super::{Parsed, Parser};
-use crate::model::script::{Dynamic, Span, SyntaxError};
+use crate::model::script::{Dynamic, Span, SyntaxError, Word};
 
 /// Whether a function of this name replaces something rules know by name, or is called unasked.
 pub(super) fn is_shadowed(name: &[u8]) -> bool {
@@ -123,11 +123,25 @@ impl Parser<'_, '_> {
             b"enable" => self.opaque(span, "a change of the built-in commands"),
             b"hash" => self.opaque(span, "a change of where commands are found"),
             b"mapfile" | b"readarray" | b"read" | b"getopts" | b"unset" | b"let" | b"declare"
-            | b"typeset" | b"local" | b"export" | b"readonly" | b"printf" | b"wait" => {
+            | b"typeset" | b"local" | b"export" | b"readonly" => {
                 self.assigning(name, arguments, index, span);
             }
+            b"printf" | b"wait" => {
+                let option: &[u8] = if name == b"printf" { b"-v" } else { b"-p" };
+                let operands = self.operands(index, arguments.len());
+                self.optional_name(option, &operands);
+                self.assigning(name, arguments, index, span);
+            }
+            b"compgen" if runs_by_option(arguments, b"WCF") => {
+                self.opaque(span, "commands that a completion runs");
+            }
+            b"jobs" if runs_by_option(arguments, b"x") => {
+                self.opaque(span, "a command that `jobs` runs");
+            }
+            b"fc" => self.opaque(span, "commands of the history"),
             b"test" | b"[" => {
-                self.state.evaluates |= arguments.iter().flatten().any(|word| word == b"-v");
+                let operands = self.operands(index, arguments.len());
+                self.tested(&operands);
             }
             _ => {}
         }
@@ -165,6 +179,15 @@ impl Parser<'_, '_> {
                 .map(|word| word.as_static().map(<[u8]>::to_vec))
                 .collect(),
         )
+    }
+
+    /// The last `count` words of a sub-command.
+    fn operands(&mut self, index: usize, count: usize) -> Vec<Word> {
+        let argv = self.reserved(index).map(|sub| sub.argv.as_slice());
+        let argv = argv.unwrap_or_default();
+        argv.get(argv.len().saturating_sub(count)..)
+            .unwrap_or_default()
+            .to_vec()
     }
 
     fn change_folder(&mut self, arguments: &[Option<Vec<u8>>]) {
@@ -276,6 +299,15 @@ impl Parser<'_, '_> {
             }
         }
     }
+}
+
+/// Whether options of a built-in command, or words from elsewhere, make it run what its words say.
+fn runs_by_option(arguments: &[Option<Vec<u8>>], letters: &[u8]) -> bool {
+    arguments.iter().any(|word| {
+        word.as_deref().is_none_or(|word| {
+            word.starts_with(b"-") && word.iter().any(|letter| letters.contains(letter))
+        })
+    })
 }
 
 fn is_harmless_option(name: &[u8]) -> bool {

@@ -8,20 +8,28 @@ use crate::model::script::SyntaxError;
 impl Parser<'_, '_> {
     /// One command of any kind.
     pub(super) fn command(&mut self) -> Parsed<()> {
+        let index = self.state.script.subcommands.len();
+        let simple = self.simple_or_compound()?;
+        self.state.ending = simple.then_some(index);
+        Ok(())
+    }
+
+    /// One command; true for a simple one.
+    fn simple_or_compound(&mut self) -> Parsed<bool> {
         self.tick()?;
         self.blanks()?;
         let start = self.pos;
         if self.peek() == b'(' {
-            return self.parenthesis(start);
+            return self.parenthesis(start).map(|()| false);
         }
         let Some((keyword, end)) = self.keyword() else {
-            return self.simple();
+            return self.simple().map(|()| true);
         };
         self.pos = end;
         self.state.compound = true;
         match keyword {
-            Keyword::Function => return self.function(start),
-            Keyword::Coprocess => return self.coprocess(),
+            Keyword::Function => return self.function(start).map(|()| false),
+            Keyword::Coprocess => return self.coprocess().map(|()| false),
             Keyword::OpenBrace
             | Keyword::If
             | Keyword::While
@@ -46,7 +54,8 @@ impl Parser<'_, '_> {
                 return self.fail("a reserved word out of place");
             }
         }
-        self.with_redirections(start, |parser| parser.reserved_compound(keyword))
+        self.with_redirections(start, |parser| parser.reserved_compound(keyword))?;
+        Ok(false)
     }
 
     fn reserved_compound(&mut self, keyword: Keyword) -> Parsed<()> {

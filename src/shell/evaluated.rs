@@ -5,20 +5,36 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Parser;
 use super::cursor::{continues_name, is_name};
-use crate::model::script::{Dynamic, Loop, Piece, Script, Span, SubCommand, Word};
+use super::printed::Substitutions;
+use crate::model::script::{Assignment, Dynamic, Loop, Piece, Script, Span, Word};
 
-/// Substitutions in arithmetic that are looked at; more count as foreign.
-const SPANS: usize = 64;
+/// Evaluated texts and values with a substitution that are looked at; more count as foreign.
+const TEXTS: usize = 64;
+
+/// What a variable is given.
+enum Given<'a> {
+    Word(&'a Word),
+    /// A declared value, of which the names are known.
+    Names(&'a Vec<Vec<u8>>),
+}
 
 /// What the line evaluates as arithmetic.
 #[derive(Default)]
 pub(super) struct Evaluated {
     /// Every name in an evaluated text.
     names: BTreeSet<Vec<u8>>,
-    /// Evaluated texts with a substitution in them.
-    substitutions: Vec<Span>,
+    /// Evaluated texts.
+    texts: Vec<Span>,
+    /// Words whose value is evaluated, or may be.
+    words: Vec<Word>,
+    /// The names in the values of declarations that are known: by variable and place.
+    declared: BTreeMap<(Vec<u8>, usize, usize), Vec<Vec<u8>>>,
+    /// All command substitutions, evaluated or not.
+    pub(super) substitutions: Substitutions,
     /// An evaluated text holds an argument of the shell or of a function.
     positional: bool,
+    /// An evaluated text makes a name out of parts: `$((a$x))`.
+    glued: bool,
 }
 
 /// Whether bash, in one version or another, evaluates whatever is assigned to the variable: it is an
@@ -50,11 +66,9 @@ impl Parser<'_, '_> {
         let evaluated = &mut self.state.evaluated;
         evaluated.names.extend(names(text));
         evaluated.positional |= holds_argument(text);
-        let runs = text
-            .windows(3)
-            .any(|three| three.starts_with(b"$(") && three != b"$((");
-        if runs || text.contains(&b'`') {
-            evaluated.substitutions.push(span);
+        evaluated.glued |= is_glued(text);
+        if text.contains(&b'`') || text.windows(2).any(|two| two == b"$(" || two == b"${") {
+            evaluated.texts.push(span);
         }
     }
 }
@@ -63,6 +77,31 @@ impl Evaluated {
     /// Records that a text known now, an argument of `let`, is evaluated.
     pub(super) fn note(&mut self, text: &[u8]) {
         self.names.extend(names(text));
+    }
+
+    /// Records the values in `declare x=5 y=6` of the line itself, when all are known.
+    pub(super) fn note_declaration(&mut self, arguments: &[Option<Vec<u8>>], span: Span) {
+        if arguments.iter().any(Option::is_none) {
+            return;
+        }
+        for word in arguments.iter().flatten() {
+            let mut parts = word.splitn(2, |&byte| byte == b'=');
+            if let (Some(name), Some(value)) = (parts.next(), parts.next()) {
+                let name = name.strip_suffix(b"+").unwrap_or(name).to_vec();
+                let found = self.declared.entry((name, span.start, span.end));
+                found.or_default().extend(names(value));
+            }
+        }
+    }
+
+    /// Records a word whose value is evaluated.
+    pub(super) fn note_word(&mut self, word: Word) {
+        self.words.push(word);
+    }
+
+    /// Records that a variable becomes an integer: whatever it is given is evaluated.
+    pub(super) fn note_integer(&mut self, name: &[u8]) {
+        self.names.insert(name.to_vec());
     }
 
     /// Records an assignment to a variable: `RANDOM=$x` evaluates. True if it does.
@@ -76,48 +115,59 @@ impl Evaluated {
 
     /// Whether something evaluated may be text that a program or a file gave.
     pub(super) fn is_foreign(&self, script: &Script, line: &[u8]) -> bool {
-        if self.names.is_empty() && self.substitutions.is_empty() && !self.positional {
-            return false;
+        if self.positional || self.texts.len() + self.words.len() > TEXTS {
+            return true;
         }
-        let direct = self.positional
-            || self.substitutions.len() > SPANS
-            || self
-                .substitutions
-                .iter()
-                .any(|span| !prints_numbers(script, *span));
-        direct || self.foreign_names(script, line)
+        let mut names = self.names.clone();
+        for span in &self.texts {
+            let Some(printed) = self.substitutions.printed(script, *span) else {
+                return true;
+            };
+            names.extend(printed);
+        }
+        for word in &self.words {
+            let Some(links) = self.links(script, word, line) else {
+                return true;
+            };
+            names.extend(links);
+        }
+        !names.is_empty() && self.foreign_names(names, script, line)
     }
 
     /// Follows the evaluated names through the values they get, and the names in those.
-    fn foreign_names(&self, script: &Script, line: &[u8]) -> bool {
-        let loops: BTreeMap<usize, &Loop> = script
-            .loops
-            .iter()
-            .map(|each| (each.header, each))
-            .collect();
-        let mut values: BTreeMap<&[u8], Vec<&[Word]>> = BTreeMap::new();
-        for (index, sub) in script.subcommands.iter().enumerate() {
-            for assignment in &sub.assignments {
-                let given = loops.get(&index).map_or_else(
-                    || std::slice::from_ref(&assignment.value),
-                    |each| each.values.as_slice(),
-                );
-                values.entry(&assignment.name).or_default().push(given);
+    fn foreign_names(&self, names: BTreeSet<Vec<u8>>, script: &Script, line: &[u8]) -> bool {
+        let values = self.values(script);
+        let mut left: Vec<Vec<u8>> = names.iter().cloned().collect();
+        let mut reached = names;
+        let (mut substitutions, mut all) = (0_usize, false);
+        let mut glued = self.glued;
+        loop {
+            if glued && !all {
+                // Any name may come of it, and `_` or `BASH_REMATCH` hold what was substituted.
+                if self.substitutions.len() > 0 {
+                    return true;
+                }
+                all = true;
+                left.extend(values.keys().map(|name| name.to_vec()));
             }
-        }
-        let mut reached = self.names.clone();
-        let mut left: Vec<Vec<u8>> = self.names.iter().cloned().collect();
-        let mut substitutions = 0_usize;
-        while let Some(name) = left.pop() {
+            let Some(name) = left.pop() else {
+                return false;
+            };
             if FILLED.contains(&name.as_slice()) {
                 return true;
             }
-            let given = values.get(name.as_slice()).into_iter().flatten().copied();
-            for value in given.flatten() {
-                substitutions += usize::from(value.dynamic() == Some(Dynamic::CommandSubstitution));
-                let Some(names) = links(script, value, line).filter(|_| substitutions <= SPANS)
-                else {
-                    return true;
+            for given in values.get(name.as_slice()).into_iter().flatten() {
+                let names = match given {
+                    Given::Names(names) => (*names).clone(),
+                    Given::Word(word) => {
+                        substitutions +=
+                            usize::from(word.dynamic() == Some(Dynamic::CommandSubstitution));
+                        glued |= joins(word);
+                        match self.links(script, word, line) {
+                            Some(names) if substitutions <= TEXTS => names,
+                            Some(_) | None => return true,
+                        }
+                    }
                 };
                 for name in names {
                     if reached.insert(name.clone()) {
@@ -126,7 +176,59 @@ impl Evaluated {
                 }
             }
         }
-        false
+    }
+
+    /// What each variable of the line is given.
+    fn values<'a>(&'a self, script: &'a Script) -> BTreeMap<&'a [u8], Vec<Given<'a>>> {
+        let loops: BTreeMap<usize, &Loop> = script
+            .loops
+            .iter()
+            .map(|each| (each.header, each))
+            .collect();
+        let mut values: BTreeMap<&[u8], Vec<Given<'_>>> = BTreeMap::new();
+        for (index, sub) in script.subcommands.iter().enumerate() {
+            for Assignment { name, value } in &sub.assignments {
+                let given = values.entry(name).or_default();
+                let place = (name.clone(), value.span.start, value.span.end);
+                match (self.declared.get(&place), loops.get(&index)) {
+                    (Some(names), _) => given.push(Given::Names(names)),
+                    (None, Some(each)) => given.extend(each.values.iter().map(Given::Word)),
+                    (None, None) => given.push(Given::Word(value)),
+                }
+            }
+        }
+        values
+    }
+
+    /// The names a value is made of; none if its text comes from elsewhere.
+    fn links(&self, script: &Script, value: &Word, line: &[u8]) -> Option<Vec<Vec<u8>>> {
+        let written = line.get(value.span.start..value.span.end);
+        let mut found = Vec::new();
+        for piece in &value.pieces {
+            match piece {
+                Piece::Text(text) => found.extend(names(text)),
+                Piece::Dynamic {
+                    name: Some(name), ..
+                } => found.push(name.clone()),
+                Piece::Dynamic { reason, .. } => match reason {
+                    Dynamic::Arithmetic => {}
+                    Dynamic::CommandSubstitution => {
+                        found.extend(self.substitutions.printed(script, value.span)?);
+                    }
+                    // `x=$1=$?` ends in one, too.
+                    Dynamic::Parameter if value.pieces.len() > 1 => return None,
+                    Dynamic::Parameter => found.extend(parameter(written?)?),
+                    Dynamic::Array => found.extend(elements(written?)?),
+                    Dynamic::ProcessSubstitution
+                    | Dynamic::Glob
+                    | Dynamic::Tilde
+                    | Dynamic::Locale
+                    | Dynamic::Brace
+                    | Dynamic::FunctionSubstitution => return None,
+                },
+            }
+        }
+        Some(found)
     }
 }
 
@@ -139,78 +241,93 @@ fn holds_argument(text: &[u8]) -> bool {
     })
 }
 
-fn names(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+/// Every name in a text.
+pub(super) fn names(text: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     text.split(|&byte| !continues_name(byte))
         .filter(|name| is_name(name))
         .map(<[u8]>::to_vec)
 }
 
-/// The names a value is made of; none if its text comes from elsewhere.
-fn links(script: &Script, value: &Word, line: &[u8]) -> Option<Vec<Vec<u8>>> {
+/// The names in `$?` and its like or in `${NAME[@]}`, alone or as the whole value of an assignment.
+fn parameter(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let value = text.rsplit(|&byte| byte == b'=').next().unwrap_or(text);
+    let value = value.strip_prefix(b"\"").unwrap_or(value);
+    let value = value.strip_suffix(b"\"").unwrap_or(value);
+    if matches!(value, b"$?" | b"$#" | b"$$" | b"$!") {
+        return Some(Vec::new());
+    }
+    let (name, index) = value
+        .strip_prefix(b"${")?
+        .strip_suffix(b"]}")
+        .and_then(|inside| {
+            let at = inside.iter().position(|&byte| byte == b'[')?;
+            Some((inside.get(..at)?, inside.get(at + 1..)?))
+        })?;
+    let plain = matches!(index, b"@" | b"*") || index.iter().all(u8::is_ascii_digit);
+    (is_name(name) && plain).then(|| vec![name.to_vec()])
+}
+
+/// The names in `NAME=(…)`, where nothing but words and numbers stands in it.
+fn elements(text: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let at = text.windows(2).position(|two| two == b"=(")?;
+    let inside = text.get(at + 2..)?.strip_suffix(b")")?;
     let mut found = Vec::new();
-    for piece in &value.pieces {
-        match piece {
-            Piece::Text(text) => found.extend(names(text)),
-            Piece::Dynamic {
-                name: Some(name), ..
-            } => found.push(name.clone()),
-            Piece::Dynamic { reason, .. } => {
-                let number = match reason {
-                    Dynamic::Arithmetic => true,
-                    Dynamic::CommandSubstitution => prints_numbers(script, value.span),
-                    // `x=$1=$?` ends in one, too.
-                    Dynamic::Parameter if value.pieces.len() > 1 => false,
-                    Dynamic::Parameter => line
-                        .get(value.span.start..value.span.end)
-                        .is_some_and(ends_in_number),
-                    Dynamic::ProcessSubstitution
-                    | Dynamic::Glob
-                    | Dynamic::Tilde
-                    | Dynamic::Locale
-                    | Dynamic::Array
-                    | Dynamic::Brace
-                    | Dynamic::FunctionSubstitution => false,
-                };
-                number.then_some(())?;
-            }
+    for word in inside.split(u8::is_ascii_whitespace) {
+        if matches!(word, b"$!" | b"\"$!\"" | b"$?" | b"\"$?\"" | b"$#" | b"$$") {
+            continue;
         }
+        if word.iter().any(|byte| b"$`*?[~<>({#\n".contains(byte)) {
+            return None;
+        }
+        // Quotes vanish: `a"b"` is `ab`.
+        let bare: Vec<u8> = word
+            .iter()
+            .copied()
+            .filter(|byte| !b"'\"\\".contains(byte))
+            .collect();
+        found.extend(names(&bare));
     }
     Some(found)
 }
 
-/// `$?`, `$#`, `$$` and `$!` alone, or as the whole value of an assignment.
-fn ends_in_number(text: &[u8]) -> bool {
-    let value = text.rsplit(|&byte| byte == b'=').next().unwrap_or(text);
-    matches!(value, b"$?" | b"$#" | b"$$" | b"$!")
-}
-
-/// Whether the substitution at `span` is one pipeline that ends in a program which prints numbers.
-fn prints_numbers(script: &Script, span: Span) -> bool {
-    let mut inside = script.subcommands.iter().filter(|sub| {
-        sub.context.substitution && sub.span.start >= span.start && sub.span.end <= span.end
-    });
-    let Some(mut last) = inside.next() else {
-        return false;
-    };
-    for sub in inside {
-        if !sub.context.piped {
-            return false;
+/// Whether an expansion in an evaluated text touches a name or another expansion.
+fn is_glued(text: &[u8]) -> bool {
+    let bare: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|byte| !b"'\"\\".contains(byte))
+        .collect();
+    let at = |place: usize| bare.get(place).copied().unwrap_or(0);
+    let joins = |byte: u8| continues_name(byte) || b"})$`".contains(&byte);
+    let mut backquoted = false;
+    (0..bare.len()).any(|place| {
+        let before = place.checked_sub(1).map_or(0, at);
+        match at(place) {
+            b'`' => {
+                backquoted = !backquoted;
+                joins(if backquoted { before } else { at(place + 1) })
+            }
+            b'$' if is_special(at(place + 1)) => joins(before) || joins(at(place + 2)),
+            b'$' => joins(before),
+            b'}' | b')' => continues_name(at(place + 1)),
+            _ => false,
         }
-        last = sub;
-    }
-    is_counter(last)
+    })
 }
 
-fn is_counter(sub: &SubCommand) -> bool {
-    let Some(words) = sub.static_argv() else {
-        return false;
-    };
-    match words.as_slice() {
-        [b"wc", b"-l" | b"-c" | b"-w" | b"-m"] | [b"nproc"] | [b"id", b"-u" | b"-g"] => true,
-        [b"date", b"+%s" | b"+%s%N" | b"+%Y" | b"+%H" | b"+%M"] => true,
-        [b"seq", numbers @ ..] => numbers
-            .iter()
-            .all(|word| word.iter().all(u8::is_ascii_digit)),
-        _ => false,
-    }
+fn is_special(byte: u8) -> bool {
+    b"?#$!-".contains(&byte)
+}
+
+/// Whether the parts of a value can make a name together: `a$x`.
+fn joins(word: &Word) -> bool {
+    word.pieces.windows(2).any(|two| match two {
+        [Piece::Text(text), Piece::Dynamic { .. }] => {
+            text.last().is_some_and(|byte| continues_name(*byte))
+        }
+        [Piece::Dynamic { .. }, Piece::Text(text)] => {
+            text.first().is_some_and(|byte| continues_name(*byte))
+        }
+        _ => true,
+    })
 }

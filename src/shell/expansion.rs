@@ -3,7 +3,7 @@
 use super::cursor::{continues_name, starts_name};
 use super::word::Part;
 use super::{Parsed, Parser};
-use crate::model::script::{Dynamic, SyntaxError};
+use crate::model::script::Dynamic;
 
 impl Parser<'_, '_> {
     /// The expansion at a `$`, or none where the `$` stands for itself; moves past what it read.
@@ -64,6 +64,7 @@ impl Parser<'_, '_> {
     /// `$(…)`, or `$((…))` where the text is arithmetic.
     fn dollar_parenthesis(&mut self, quoted: bool) -> Parsed<Part> {
         self.pos += 1;
+        let mut counted = None;
         if self.peek() == b'(' {
             let mark = self.mark();
             self.pos += 1;
@@ -77,14 +78,21 @@ impl Parser<'_, '_> {
                         braces: false,
                     });
                 }
-                Err(error @ SyntaxError::Limit(_)) => return Err(error),
-                Ok(()) | Err(SyntaxError::Syntax { .. }) => self.rewind(mark),
-            }
-            if !self.is_bash() {
-                return self.fail("unfinished arithmetic");
+                Ok(()) if self.is_bash() => {
+                    self.deeper(|parser| parser.arithmetic(b')'))?;
+                    counted = Some(self.pos);
+                    self.rewind(mark);
+                }
+                Err(error) => return Err(error),
+                Ok(()) => return self.fail("unfinished arithmetic"),
             }
         }
         self.substitution()?;
+        if counted.is_some_and(|end| end != self.pos) {
+            // Bash counts parentheses to the end of anything that starts like arithmetic, and reads as
+            // commands only what is in there: a `)` behind a pattern of `case` ends it.
+            return self.fail("a substitution whose end depends on how parentheses are counted");
+        }
         let reason = Dynamic::CommandSubstitution;
         Ok(Part::Dynamic {
             reason,

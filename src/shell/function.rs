@@ -85,10 +85,16 @@ impl Parser<'_, '_> {
             if !(named && self.at_compound()) {
                 // No name after all: the word starts a simple command.
                 self.rewind(mark);
+                if self.state.context.substitution {
+                    // Bash 5.2 writes the substitution anew, with a name, and runs the name.
+                    let span = self.span(self.pos, self.pos);
+                    self.opaque(span, "a coprocess in a substitution");
+                }
                 return self.isolated(Self::simple);
             }
             let variable = self.slice(name.start, name.end).to_vec();
             self.note_assignment(&variable, name.span);
+            self.state.arrays.note(&variable);
         }
         self.isolated(|parser| parser.deeper(Self::command))
     }

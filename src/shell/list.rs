@@ -61,6 +61,7 @@ impl Parser<'_, '_> {
     /// Commands up to `until`, which stays unread. Gives back how many there are.
     pub(super) fn list(&mut self, until: Until) -> Parsed<usize> {
         let mut count = 0;
+        self.state.ending = None;
         loop {
             self.tick()?;
             self.newlines()?;
@@ -77,6 +78,9 @@ impl Parser<'_, '_> {
             let before = self.state.whereabouts.clone();
             self.and_or()?;
             count += 1;
+            if count > 1 {
+                self.state.ending = None;
+            }
             self.blanks()?;
             if self.at_clause_end() {
                 return if until.clause {
@@ -132,6 +136,7 @@ impl Parser<'_, '_> {
         let mut certain = true;
         let mut alternative = false;
         let mut uncertain_move = false;
+        let mut chained = false;
         loop {
             let before = self.state.whereabouts.moves();
             self.pipeline()?;
@@ -154,12 +159,16 @@ impl Parser<'_, '_> {
                 }
                 _ => break,
             }
+            chained = true;
             self.state.compound = true;
             self.bump_by(2);
             self.newlines()?;
         }
         if uncertain_move {
             self.state.whereabouts.forget();
+        }
+        if chained {
+            self.state.ending = None;
         }
         Ok(())
     }
@@ -168,6 +177,7 @@ impl Parser<'_, '_> {
     fn pipeline(&mut self) -> Parsed<()> {
         let start = self.state.whereabouts.moves();
         let prefix = self.pipeline_prefix()?;
+        self.state.ending = None;
         if prefix != Prefix::None {
             self.state.compound = true;
             self.blanks()?;
@@ -182,6 +192,7 @@ impl Parser<'_, '_> {
             if members > 0 && self.at_keyword(Keyword::Time) {
                 // Behind a `|` it is the program of that name.
                 self.simple()?;
+                self.state.ending = None;
             } else {
                 self.command()?;
             }

@@ -20,10 +20,9 @@
 //!
 //! # What it does not see
 //!
-//! Text that becomes code only when the shell runs: a value from a file, the environment or another
-//! command that reaches arithmetic (`$((x))` expands subscripts in the value of `x`), `eval` or a
-//! nameref. Names of variables that a sourced file sets. Whether a `cd` it follows succeeds. What such
-//! text starts is judged where it starts, by the gate.
+//! Names of variables that a sourced file sets, and what else such a file does to the shell. Whether a
+//! `cd` it follows succeeds. What the environment brings: a variable that the line does not assign counts
+//! as harmless where it is evaluated. What any of these starts is judged where it starts, by the gate.
 //!
 //! # How it is built
 //!
@@ -36,6 +35,7 @@
 
 mod ansi;
 mod arithmetic;
+mod arrays;
 mod assignment;
 mod brace;
 mod builtin;
@@ -51,8 +51,10 @@ mod keyword;
 mod limit;
 mod list;
 mod loops;
+mod operand;
 mod parameter;
 mod pieces;
+mod printed;
 mod quote;
 mod redirect;
 mod sequence;
@@ -120,6 +122,7 @@ struct Mark {
     functions: usize,
     definitions: usize,
     loops: usize,
+    substitutions: usize,
     context: Context,
     whereabouts: Whereabouts,
 }
@@ -175,6 +178,7 @@ impl Parser<'_, '_> {
             functions: self.state.script.functions.len(),
             definitions: self.state.definitions.len(),
             loops: self.state.script.loops.len(),
+            substitutions: self.state.evaluated.substitutions.len(),
             context: self.state.context,
             whereabouts: self.state.whereabouts.clone(),
         }
@@ -187,6 +191,10 @@ impl Parser<'_, '_> {
         self.state.script.functions.truncate(mark.functions);
         self.state.definitions.truncate(mark.definitions);
         self.state.script.loops.truncate(mark.loops);
+        self.state
+            .evaluated
+            .substitutions
+            .truncate(mark.substitutions);
         self.state.context = mark.context;
         self.state.whereabouts = mark.whereabouts;
     }

@@ -159,6 +159,7 @@ impl Parser<'_, '_> {
         }
         let assigns = rest.starts_with(b"=") || rest.starts_with(b":=");
         if assigns && is_name(name) {
+            self.state.arrays.note_element(text);
             let names = BTreeSet::from([name.to_vec()]);
             self.assign_dynamically(names, start, end, Dynamic::Parameter);
         } else if let [b':', next, ..] = rest

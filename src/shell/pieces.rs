@@ -1,7 +1,7 @@
 //! From raw words to words: brace expansion, quote removal, and what is left for the running shell.
 
 use super::brace::{self, Expansion};
-use super::cursor::continues_name;
+use super::cursor::{continues_name, is_name};
 use super::word::{Part, RawWord};
 use super::{Parsed, Parser};
 use crate::model::script::{Dynamic, Piece, Span, Word};
@@ -23,6 +23,8 @@ pub(super) fn dynamic_word(span: Span, reason: Dynamic) -> Word {
 enum Fate {
     /// File name patterns are matched; `~` counts at the start, and after `NAME=`.
     Argument,
+    /// An argument that brace expansion made: no longer an assignment, `~` counts at the start only.
+    Generated,
     /// No patterns; `~` counts at the start and after each `:`.
     Value,
 }
@@ -41,7 +43,7 @@ impl Parser<'_, '_> {
             Expansion::Words(words) => {
                 for parts in words {
                     self.tick()?;
-                    argv.push(self.finish_word(raw.span, &parts, Fate::Argument));
+                    argv.push(self.finish_word(raw.span, &parts, Fate::Generated));
                 }
             }
             Expansion::Undecided => argv.push(dynamic_word(raw.span, Dynamic::Brace)),
@@ -78,12 +80,41 @@ struct Finisher {
     last_bracket: Option<(usize, usize)>,
     /// The last part known only at run time: it may bring the `]`.
     last_dynamic: Option<usize>,
-    /// What is before the first `=` is a variable name, so far.
-    name: bool,
+    /// Whether the word has the form of an assignment.
+    form: Form,
     /// That `=` was taken.
     equals: bool,
     /// A `~` here is a home folder.
     tilde: bool,
+}
+
+/// What an argument looks like: bash expands `~` behind `NAME=` wherever it stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// `NAME=…` or `NAME+=…`
+    Assignment,
+    /// `NAME[…`, which may become one.
+    Element,
+    Other,
+}
+
+impl Form {
+    fn of(parts: &[Part]) -> Self {
+        let Some(Part::Text {
+            bytes,
+            quoted: false,
+        }) = parts.first()
+        else {
+            return Self::Other;
+        };
+        let end = bytes.iter().position(|&byte| !continues_name(byte));
+        let (name, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+        match rest {
+            [b'=', ..] | [b'+', b'=', ..] if is_name(name) => Self::Assignment,
+            [b'[', ..] if is_name(name) => Self::Element,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl Finisher {
@@ -106,7 +137,10 @@ impl Finisher {
             pieces: Vec::new(),
             last_bracket,
             last_dynamic,
-            name: true,
+            form: match fate {
+                Fate::Argument if bash => Form::of(parts),
+                Fate::Argument | Fate::Generated | Fate::Value => Form::Other,
+            },
             equals: false,
             tilde: true,
         }
@@ -179,7 +213,7 @@ impl Finisher {
         if byte == b'~' && tilde {
             return self.tilde(rest, last);
         }
-        if self.fate == Fate::Argument && self.is_pattern(byte, place) {
+        if self.fate != Fate::Value && self.is_pattern(byte, place) {
             self.pieces.push(Piece::Dynamic {
                 reason: Dynamic::Glob,
                 name: None,
@@ -194,13 +228,12 @@ impl Finisher {
         match (self.fate, byte) {
             (Fate::Value, b':') => self.tilde = true,
             (Fate::Argument, b'=' | b':') => {
-                // Bash expands `x=~` and `x=a:~` among arguments too.
-                self.tilde = self.bash && self.name && (byte == b'=' || self.equals);
+                // Bash expands `x=~` and `x=a:~` among arguments too, but `x=a=~` no further.
+                self.tilde = self.form != Form::Other && (byte == b'=') != self.equals;
             }
             _ => {}
         }
         self.equals |= byte == b'=';
-        self.name &= self.equals || byte == b'+' || continues_name(byte);
         self.push_text(&[byte]);
         1
     }
@@ -224,6 +257,8 @@ impl Finisher {
         let user = rest.get(1..end.unwrap_or(rest.len())).unwrap_or_default();
         let complete = end.is_some() || last;
         let name: Option<&[u8]> = match user {
+            // `x[i]=~` is taken for an assignment if the subscript ends where it seems to.
+            _ if self.equals && self.form == Form::Element => None,
             b"" if complete => Some(b"HOME"),
             b"+" if complete && self.bash => Some(b"PWD"),
             b"-" if complete && self.bash => Some(b"OLDPWD"),

@@ -178,27 +178,36 @@ impl Parser<'_, '_> {
             };
             return Ok((None, end));
         }
-        if !self.is_bash() || self.at(start) != b'{' || !starts_name(self.at(start + 1)) {
+        if !self.is_bash() || self.at(start) != b'{' {
             return Ok((None, start));
         }
-        end += 1;
+        end = self.continued(start + 1);
+        if !starts_name(self.at(end)) {
+            return Ok((None, start));
+        }
+        let mut name = Vec::new();
         while continues_name(self.at(end)) {
             self.tick()?;
-            end += 1;
+            name.push(self.at(end));
+            end = self.continued(end + 1);
         }
-        let name = self.slice(start + 1, end).to_vec();
+        let subscript = end;
         if self.at(end) == b'[' {
             while !matches!(self.at(end), b']' | b'\n' | 0) {
                 self.tick()?;
-                end += 1;
+                end = self.continued(end + 1);
             }
-            end += 1;
+            end = self.continued(end + 1);
         }
         if self.at(end) == b'}' && matches!(self.at(self.continued(end + 1)), b'<' | b'>') {
-            let subscript = self.slice(start + 1 + name.len(), end);
-            if subscript.iter().any(|byte| b"$`'\"\\".contains(byte)) {
+            let text = self.slice(subscript, end);
+            if text.iter().any(|byte| b"$`'\"\\".contains(byte)) {
                 // Evaluated, so it could run something.
                 return self.fail("an expansion in the variable of a descriptor");
+            }
+            if !text.is_empty() {
+                self.state.evaluates = true;
+                self.note_evaluated(subscript, end);
             }
             return Ok((Some(name), end + 1));
         }

@@ -9,6 +9,10 @@ pub(super) fn expand(text: &[u8], budget: &mut usize) -> Option<Option<Vec<Vec<u
     let (Some(first), Some(last), step) = (ends.next(), ends.next(), ends.next()) else {
         return Some(None);
     };
+    if text.contains(|letter: char| letter.is_ascii_whitespace() || letter == '\x0b') {
+        // Blank space before a number counts nothing: `{\r1..3}`.
+        return None;
+    }
     let Ok(step) = step.unwrap_or("1").parse::<i64>() else {
         return Some(None);
     };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::arrays::Arrays;
 use super::document::Pending;
 use super::evaluated::Evaluated;
 use super::folder::Whereabouts;
@@ -32,6 +33,10 @@ pub(super) struct State {
     pub(super) evaluates: bool,
     /// Which text that is.
     pub(super) evaluated: Evaluated,
+    /// The simple command that ends the list just read, where that is nothing but one pipeline.
+    pub(super) ending: Option<usize>,
+    /// Which variables may be arrays, and what is declared.
+    pub(super) arrays: Arrays,
     /// Some literal text has the form of a subscript with a substitution in it.
     pub(super) smuggles: bool,
     /// The sub-command whose inner text is being read.
@@ -54,6 +59,8 @@ impl State {
             definitions: Vec::new(),
             evaluates: false,
             evaluated: Evaluated::default(),
+            ending: None,
+            arrays: Arrays::default(),
             smuggles: false,
             carrier: None,
         }
@@ -62,6 +69,8 @@ impl State {
     /// Draws the conclusions that need the whole line.
     pub(super) fn finish(mut self, line: &[u8]) -> Script {
         self.judge_functions();
+        let arrays = std::mem::take(&mut self.arrays);
+        self.script.opaque.extend(arrays.expanded_again());
         let smuggled = self.evaluates && self.smuggles;
         if smuggled || self.evaluated.is_foreign(&self.script, line) {
             // `x='a[$(id)]'; echo $((x))` runs `id`: arithmetic expands the subscripts it finds in

@@ -9,9 +9,12 @@ use crate::model::script::{Dynamic, SyntaxError};
 impl Parser<'_, '_> {
     /// The rest of `$(…)`, `<(…)` or `>(…)` after the opening parenthesis.
     pub(super) fn substitution(&mut self) -> Parsed<()> {
+        let start = self.pos;
         self.within_substitution(|parser| {
             parser.isolated(|parser| {
                 parser.nested(|parser| parser.list(Until::PARENTHESIS))?;
+                let (span, ending) = (parser.span(start, parser.pos), parser.state.ending);
+                parser.state.evaluated.substitutions.note(span, ending);
                 parser.bump();
                 Ok(())
             })
@@ -23,6 +26,8 @@ impl Parser<'_, '_> {
         if self.at(self.pos) == b'|' {
             self.pos += 1;
         }
+        let span = self.span(self.pos, self.pos);
+        self.state.evaluated.substitutions.note(span, None);
         self.within_substitution(|parser| {
             parser.branch(|parser| {
                 parser.nested(|parser| parser.list(Until::keywords(&[Keyword::CloseBrace])))?;
@@ -63,6 +68,8 @@ impl Parser<'_, '_> {
         self.state.compound = true;
         let result = self.isolated(|parser| parser.inner(&text, span, |inner| inner.script()));
         self.state.context = context;
+        let ending = self.state.ending.filter(|_| result.is_ok());
+        self.state.evaluated.substitutions.note(span, ending);
         match result {
             Err(SyntaxError::Syntax { .. }) if self.is_bash() => {
                 // Bash reads this text only when it expands it, and runs the commands before the

@@ -143,8 +143,67 @@ fn a_plain_tilde_is_home_and_no_other_home_is_taken_for_it() {
         words("a x=~ --x=~"),
         ["a", "x=<Tilde HOME quoted>", "--x=~"]
     );
+    // Only behind the first `=` of what could be an assignment, and not in what braces make.
+    assert_eq!(
+        words("a x=b:~ x+=~ x=a=~ 1x=~ a+b=~ ''x=~ x=~/{b,c} x{1,2}=~"),
+        [
+            "a",
+            "x=b:<Tilde HOME quoted>",
+            "x+=<Tilde HOME quoted>",
+            "x=a=~",
+            "1x=~",
+            "a+b=~",
+            "x=~",
+            "x=~/b",
+            "x=~/c",
+            "x1=~",
+            "x2=~"
+        ]
+    );
+    assert_eq!(words("a x[$i]=~"), ["a", "x<Glob >=<Tilde  quoted>"]);
     let value = show(&bash("x=~:~/b").subcommands[0].assignments[0].value);
     assert_eq!(value, "<Tilde HOME quoted>:<Tilde HOME quoted>/b");
+}
+
+#[test]
+fn an_escape_in_an_array_in_a_substitution_is_refused() {
+    for line in ["b $(a=(\\;))", "b <(a+=(x \\`c\\`); d)"] {
+        assert!(parse(line.as_bytes(), Dialect::Bash).is_err(), "{line}");
+    }
+    for line in ["a=(\\;)", "b $(a=('\\;' \"\\$x\"))", "b $(c \\;)"] {
+        assert!(parse(line.as_bytes(), Dialect::Bash).is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn a_substitution_that_starts_like_arithmetic_ends_where_parentheses_are_counted() {
+    assert_eq!(bash("a \"$((b 'x y' | c) && d)\"").subcommands.len(), 4);
+    for line in [
+        "a $((b); case c in d) e;; esac)",
+        "a $((b); cat <<E\n)\nE\n)",
+    ] {
+        assert!(parse(line.as_bytes(), Dialect::Bash).is_err(), "{line}");
+    }
+    assert!(bash("a $((b); case c in (d) e;; esac)").opaque.is_empty());
+}
+
+#[test]
+fn a_coprocess_in_a_substitution_is_opaque() {
+    assert!(!bash("a $(coproc b c)").opaque.is_empty());
+    assert!(bash("coproc b c").opaque.is_empty());
+}
+
+#[test]
+fn a_descriptor_variable_may_be_written_over_several_lines() {
+    for line in ["a {fd}>b", "a {\\\nfd}>b", "a {f\\\nd\\\n}\\\n>b"] {
+        let script = bash(line);
+        assert_eq!(
+            script.subcommands[0].static_argv().unwrap(),
+            [b"a"],
+            "{line}"
+        );
+        assert_eq!(script.subcommands[0].redirections.len(), 1, "{line}");
+    }
 }
 
 #[test]
@@ -169,7 +228,9 @@ fn braces_expand_as_in_bash() {
         ("{a,${x:-{}}", "<Brace >"),
         ("$${1..2}", "<Brace >"),
         // The name grows: `$xa $xb`.
-        ("$x{a,b}", "<Parameter >a <Parameter >b"),
+        ("$x{a,b}", "<Parameter > <Parameter >"),
+        ("{\r1..3}", "<Brace >"),
+        ("{p$x,q}b/c", "p<Parameter >/c qb/c"),
         ("$x/{a,b}", "<Parameter x>/a <Parameter x>/b"),
     ] {
         assert_eq!(
@@ -321,6 +382,12 @@ fn what_cannot_be_decided_is_marked() {
         "alias a=b",
         "enable -f x y",
         "hash -p /a b",
+        "compgen -W '$(id)'",
+        "compgen -C id",
+        "declare -n r=PATH; r=/x",
+        "compgen \"$x\"",
+        "jobs -x id",
+        "fc -s",
         "builtin hash -p /a b",
         "eval \"$x\"",
         "source $x",
@@ -365,6 +432,7 @@ fn everyday_lines_are_not_marked() {
     for line in [
         "set -euo pipefail; ls",
         "set -e -u -o pipefail",
+        "compgen -c git; jobs -l",
         "set -- a \"$x\"",
         "export A=1 B=\"$x\"",
         "read -r l",
@@ -604,6 +672,42 @@ fn hostile_lines_end() {
 }
 
 #[test]
+fn a_declaration_of_what_may_be_an_array_is_opaque() {
+    for line in [
+        "x=(1); declare x=$y",
+        "declare -a x; declare x=$y",
+        "declare -a x=(1); typeset x=\"$y\"",
+        "f() { local -a x; local x=$y; }",
+        "readonly -A x; readonly x=$y",
+        "export x=(1); declare x=$y",
+        "x[1]=2; declare x=$y",
+        "read -ra x; declare x=$y",
+        "read 'x[1]'; declare x=$y",
+        "mapfile -t x; declare x=$y",
+        "printf -v 'x[1]' a; declare x=$y",
+        "let 'x[1]=2'; declare x=$y",
+        "((x[1]=2)); declare x=$y",
+        ": ${x[1]:=2}; declare x=$y",
+        "coproc x { a; }; declare x=$y",
+        "declare PIPESTATUS=$y",
+        "for i in 1 2; do declare x=$y; declare -a x; done",
+        "declare -a x=$y",
+    ] {
+        assert!(is_opaque(line), "{line}");
+    }
+    for line in [
+        "x=(1); declare z=$y",
+        "declare x=$y; x=1",
+        "declare -a x=($y)",
+        "x=(1); export x=$y",
+        "read -n 1 x; declare z=$y",
+        "for i in 1 2; do declare x=$y; done",
+    ] {
+        assert!(!is_opaque(line), "{line}");
+    }
+}
+
+#[test]
 fn arithmetic_on_text_from_elsewhere_is_opaque() {
     for line in [
         "read x < f; echo $((x))",
@@ -649,6 +753,42 @@ fn arithmetic_on_text_from_elsewhere_is_opaque() {
         "select y in a b; do echo $((REPLY)); done < f",
         ": $(cat f); echo $((_))",
         ": $(cat f); echo $(($_))",
+        // What a list, a group or a message prints is more than its last command.
+        "echo $(( $(a | { cat f; wc -l; }) ))",
+        "echo $(( $(a | cat f && a | wc -l) ))",
+        "echo $(( $((cat f); wc -l) ))",
+        "echo $(( $(git rev-list --count HEAD 2>&1) ))",
+        "echo $(( $(grep -c -r x) ))",
+        "echo $(( $(wc -l < f) + $(cat f) ))",
+        "x=$(cat f); echo $(( $(echo x) ))",
+        "echo $(( $(echo $x) + $(cat f) ))",
+        "declare -i k; k=$(cat f)",
+        "f() { local -i k; read k; }",
+        "declare -i k=$(cat f)",
+        "declare -i k=5 k=$(cat f)",
+        "k=$(cat f); declare -i n=k",
+        "x=$(cat f); [ -v \"$x\" ]",
+        "x=$(cat f); test -v \"a[$x]\"",
+        "x=$(cat f); [ -v 'a[x]' ]",
+        "[ $(cat f) ]",
+        "x=$(cat f); [ $x = y ]",
+        "x=$(cat f); o=-v; [ \"$o\" \"$x\" ]",
+        "x=$(cat f); unset \"a[$x]\"",
+        "x=$(cat f); unset 'a[x]'",
+        "read \"a[$(cat f)]\"",
+        "printf $(cat f)",
+        "printf \"$(cat f)\" x",
+        "wait $(cat f)",
+        "x=$(cat f); wait -n \"$x\"",
+        "x=$(cat f); exec {a[x]}>y",
+        // Names made of parts.
+        "ab=$(cat f); x=b; y=a$x; echo $((y))",
+        "ab=$(cat f); x=a; x+=b; echo $((x))",
+        "ab=$(cat f); x=b; echo $((a$x))",
+        "ab=$(cat f); x=b; [[ a${x} -eq 1 ]]",
+        "read ab < f; x=b; echo $((a$x))",
+        "read ab < f; x=(a\"b\"); wait \"${x[@]}\"; ((x))",
+        "x=($(cat f)); wait \"${x[@]}\"",
     ] {
         assert!(is_opaque(line), "{line}");
     }
@@ -671,6 +811,22 @@ fn arithmetic_on_text_from_elsewhere_is_opaque() {
         "echo $(($# + $?))",
         "echo $((RANDOM % 6))",
         "while getopts ab: o; do :; done; shift $((OPTIND - 1))",
+        "echo $(( $(echo 5) + 1 ))",
+        "echo $(( $(wc -l < f) + $(nproc) ))",
+        "n=$(grep -c TODO src/main.rs); echo $((n + 1))",
+        "a=$(date +%s); a; echo $(( $(date +%s) - a ))",
+        "declare -i n=0; n+=1; ((n++))",
+        "x=$(wc -l < f); [[ \"$x\" -gt 1 && ${x} -lt 3 ]] && (( \"$x\" + `nproc` ))",
+        "f() { local i=0; while ((i < 3)); do ((i++)); done; }",
+        "x=$(cat f); [ \"$x\" = y ] && [ -n \"$x\" ]",
+        "[ $? -eq 0 ] && [ $# -gt 1 ]",
+        "x=5; [ $x -gt 3 ]",
+        "[ $(ls | wc -l) -gt 3 ]",
+        "x=$(cat f); printf '%s\\n' \"$x\"",
+        "printf \"$(date)\\n\"",
+        "a & p=$!; wait $p",
+        "p=(); a & p+=($!); wait \"${p[@]}\"",
+        "a & wait $(jobs -p)",
     ] {
         assert!(!is_opaque(line), "{line}");
     }

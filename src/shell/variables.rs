@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Parser;
 use super::arithmetic::{assigned_names, holds_substitution};
 use super::cursor::{continues_name, is_name};
 use super::pieces::dynamic_word;
+use super::{Parser, arrays};
 use crate::model::script::{Assignment, Dynamic, Piece, Span, Word};
 
 /// Whether the shell itself obeys a variable, so that assigning it changes what the line means.
@@ -86,17 +86,38 @@ impl Parser<'_, '_> {
             _ => Vec::new(),
         };
         if matches!(name, b"declare" | b"typeset" | b"local" | b"readonly")
-            && self.expands_again(arguments, index, name)
+            && self.expands_again(arguments, index, name, span)
         {
-            self.opaque(span, "text that a declaration expands as an array");
+            self.opaque(span, arrays::AGAIN);
         }
+        let option = |letters: &[u8]| has_option(arguments, letters);
+        let arrays = matches!(name, b"mapfile" | b"readarray") || option(b"aA");
+        if option(b"n") && matches!(name, b"declare" | b"typeset" | b"local") {
+            // From now on an assignment to one name may be one to `PATH`.
+            self.opaque(span, "a variable that stands for another");
+        }
+        let declares = matches!(
+            name,
+            b"declare" | b"typeset" | b"local" | b"export" | b"readonly"
+        );
+        if declares && self.outer.is_none() {
+            self.state.evaluated.note_declaration(arguments, span);
+        }
+        let integers = declares && option(b"i");
         let mut unknown = false;
         for (position, operand) in arguments.iter().enumerate() {
             // In `declare x=$y` the name is plain all the same.
             let found = match operand {
-                Some(word) => Some(leading_name(word)),
+                Some(word) => Some(self.assigned_name(word)),
                 None => self.operand_name(index, position, name),
             };
+            if let Some(found) = &found {
+                self.note_declared(found, arrays, integers);
+                let word = self.declared(index, position, name).cloned();
+                if let Some(word) = word {
+                    self.named_element(&word, found);
+                }
+            }
             unknown |= found.is_none();
             names.extend(found);
         }
@@ -106,40 +127,28 @@ impl Parser<'_, '_> {
         self.assign_names(names, span);
     }
 
-    /// Whether a declaration may take text for `(…)`, which it then expands: `declare -a "x=$y"`.
+    /// Whether a declaration surely may take text for `(…)`, which it then expands: `declare -a "x=$y"`.
+    /// The others wait for the end of the line.
     fn expands_again(
         &mut self,
         arguments: &[Option<Vec<u8>>],
         index: usize,
         builtin: &[u8],
+        span: Span,
     ) -> bool {
-        let arrays = arguments.iter().flatten().any(|word| {
-            word.starts_with(b"-") && word.iter().any(|letter| matches!(letter, b'a' | b'A'))
-        });
-        arguments
-            .iter()
-            .enumerate()
-            .any(|(position, word)| match word {
-                Some(text) => text.windows(2).any(|two| two == b"=(") && holds_substitution(text),
-                None => {
-                    let operand = self.operand_name(index, position, builtin);
-                    let is_array = arrays || operand.is_none_or(|name| self.is_array(&name));
-                    is_array && !self.is_compound(index, position, builtin)
+        let arrays = has_option(arguments, b"aA");
+        let mut again = false;
+        for (position, word) in arguments.iter().enumerate() {
+            if let Some(text) = word {
+                again |= text.windows(2).any(|two| two == b"=(") && holds_substitution(text);
+            } else if !self.is_compound(index, position, builtin) {
+                match self.operand_name(index, position, builtin) {
+                    Some(name) if !arrays => self.state.arrays.declare(name, span),
+                    Some(_) | None => again = true,
                 }
-            })
-    }
-
-    /// Whether the line assigned an array to the variable.
-    fn is_array(&self, name: &[u8]) -> bool {
-        let assignments = self
-            .state
-            .script
-            .subcommands
-            .iter()
-            .flat_map(|sub| &sub.assignments);
-        assignments
-            .filter(|each| each.name == name)
-            .any(|each| each.value.dynamic() == Some(Dynamic::Array))
+            }
+        }
+        again
     }
 
     /// Whether the operand was written `NAME=(…)`, whose words the parser has read.
@@ -161,6 +170,7 @@ impl Parser<'_, '_> {
                 Some(text) => {
                     self.state.smuggles |= holds_substitution(text);
                     self.state.evaluated.note(text);
+                    self.note_elements(text);
                     self.assign_names(assigned_names(text).into_iter().collect(), span);
                 }
                 None => self.opaque(span, "an assignment to a variable known only at run time"),
@@ -192,8 +202,25 @@ impl Parser<'_, '_> {
         };
         if let Some(variable) = variable {
             self.state.evaluates = true;
-            self.assign_names(vec![leading_name(variable)], span);
+            let name = self.assigned_name(variable);
+            self.assign_names(vec![name], span);
         }
+    }
+
+    fn note_declared(&mut self, name: &[u8], array: bool, integer: bool) {
+        if array {
+            self.state.arrays.note(name);
+        }
+        if integer {
+            self.state.evaluates = true;
+            self.state.evaluated.note_integer(name);
+        }
+    }
+
+    /// The variable that a word such as `x` or `x[1]` names to a built-in command.
+    fn assigned_name(&mut self, word: &[u8]) -> Vec<u8> {
+        self.state.arrays.note_element(word);
+        leading_name(word)
     }
 
     /// The plain name that a dynamic operand of a declaration starts with.
@@ -234,6 +261,14 @@ impl Parser<'_, '_> {
                 .collect();
         }
     }
+}
+
+/// Whether a word has the form of options with one of `letters`.
+fn has_option(arguments: &[Option<Vec<u8>>], letters: &[u8]) -> bool {
+    arguments
+        .iter()
+        .flatten()
+        .any(|word| word.starts_with(b"-") && word.iter().any(|letter| letters.contains(letter)))
 }
 
 /// The variable name that some text starts with.
