@@ -101,7 +101,7 @@ pub(super) fn call() -> (Plan, Survey, Resolved) {
     let resolved = Resolved {
         lookups: vec![Lookup::File(Box::new(git)), script_lookup(0xdd)],
         targets: BTreeMap::new(),
-        copies: BTreeMap::new(),
+        ..Resolved::default()
     };
     (plan, survey, resolved)
 }

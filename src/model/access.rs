@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::digest::Digest;
-use super::executable::Lookup;
+use super::executable::{Executable, Lookup};
 use super::path::AbsolutePath;
 use super::script::{Script, Word};
 
@@ -15,6 +15,8 @@ pub enum Source {
     /// The program opens it, as its knowledge tells from an operand or option. Deny and ask rules see
     /// it; the allow rule of the command covers it.
     Operand,
+    /// The same for a file whose text the program runs. It is bound to its content, as a program is.
+    Script,
 }
 
 /// A file that is opened.
@@ -69,6 +71,8 @@ pub struct Resolved {
     /// For content that is not trusted: the names that deny and ask rules give to the same content
     /// elsewhere. A byte-for-byte copy of a denied program is that program.
     pub copies: BTreeMap<Digest, Vec<Vec<u8>>>,
+    /// Files whose text a program of the line runs, by the path of the access; those that exist.
+    pub scripts: BTreeMap<AbsolutePath, Executable>,
 }
 
 /// Facts the pure stages are told instead of looking them up.

@@ -6,6 +6,7 @@
     clippy::indexing_slicing,
     reason = "a test helper fails by panicking"
 )]
+#![allow(dead_code, reason = "each test target uses its own part")]
 
 use std::collections::BTreeMap;
 
@@ -138,7 +139,7 @@ impl Machine {
         let resolved = Resolved {
             lookups,
             targets: self.targets.clone(),
-            copies: BTreeMap::new(),
+            ..Resolved::default()
         };
         judge(policy, &survey, &resolved, &self.facts)
     }

@@ -79,6 +79,10 @@ pub(crate) enum ValueKind {
     Shell,
     /// A program text in the language of `text`.
     Program,
+    /// A file whose text the program runs.
+    Script,
+    /// An archive: read when the program lists or extracts, else written.
+    Archive,
 }
 
 /// Whether an option takes a value.
@@ -97,6 +101,8 @@ pub(crate) enum Value {
 pub(crate) struct OptionSpec {
     pub(crate) spellings: Vec<String>,
     pub(crate) value: Value,
+    /// Words between the option and the value of this kind, as in `--arg NAME VALUE`.
+    pub(crate) before: usize,
     pub(crate) kind: ValueKind,
     pub(crate) effect: Effect,
 }
@@ -118,6 +124,8 @@ pub(crate) enum OperandKind {
     Variable,
     /// `NAME=VALUE` of make, whose value may be code; anything else is text.
     Setting,
+    /// A file whose text the program runs: digest-bound, as a program is.
+    Script,
 }
 
 /// The language of a program text.
@@ -128,6 +136,10 @@ pub(crate) enum Language {
     Sed,
     /// Programs of awk.
     Awk,
+    /// Filters of jq, which read the environment too.
+    Jq,
+    /// Expressions of yq: those of jq, behind an optional sub-command.
+    Yq,
 }
 
 /// How a program runs another one named in its argv.
@@ -212,6 +224,16 @@ pub struct Program {
     pub(crate) lists_only: bool,
     /// It only reads with every one of these options.
     pub(crate) needs: Vec<String>,
+    /// With one of these options alone it tells of itself and does nothing else.
+    pub(crate) tells_with: Vec<String>,
+    /// A first operand that is no sub-command is an operand.
+    pub(crate) subcommand_optional: bool,
+    /// Programs it starts on its own account.
+    pub helpers: Vec<String>,
+    /// Whether it runs code that lies in the workspace: allowing it allows that code.
+    pub(crate) runs_workspace_code: bool,
+    /// Whether it changes the system itself.
+    pub(crate) privileged: bool,
 }
 
 /// Lines about one program, each judged under the read-only defaults alone with the program a trusted
@@ -279,6 +301,15 @@ struct ProgramText {
     lists_with: Vec<String>,
     #[serde(default)]
     lists_only: bool,
+    tells_with: Option<Vec<String>>,
+    #[serde(default)]
+    subcommand_optional: bool,
+    #[serde(default)]
+    helpers: Vec<String>,
+    #[serde(default)]
+    runs_workspace_code: bool,
+    #[serde(default)]
+    privileged: bool,
     #[serde(default)]
     needs: Vec<String>,
     #[serde(default)]
@@ -393,6 +424,13 @@ impl TryFrom<ProgramText> for Program {
             lists_with: text.lists_with,
             lists_only: text.lists_only,
             needs: text.needs,
+            tells_with: text
+                .tells_with
+                .unwrap_or_else(|| vec!["--version".to_owned(), "--help".to_owned()]),
+            subcommand_optional: text.subcommand_optional,
+            helpers: text.helpers,
+            runs_workspace_code: text.runs_workspace_code,
+            privileged: text.privileged,
             examples: text.examples,
         })
     }
@@ -401,18 +439,23 @@ impl TryFrom<ProgramText> for Program {
 /// `-o, --output WRITE`, `--color[=WHEN]`, `-i[SUFFIX]`, `-v`.
 fn option(text: &str, effect: Effect) -> Result<OptionSpec, String> {
     let bad = || format!("`{text}` is no option");
-    let (spelled, value, place) = if let Some((spelled, place)) = text.split_once('[') {
+    let (spelled, value, places) = if let Some((spelled, place)) = text.split_once('[') {
         let place = place.strip_suffix(']').ok_or_else(bad)?;
         let place = place.strip_prefix('=').unwrap_or(place);
         (spelled, Value::Glued, place)
     } else {
-        match text.rsplit_once(' ') {
-            Some((spelled, place)) if !place.starts_with(['-', '+']) => {
-                (spelled, Value::Required, place)
+        // The places of the values start behind the last spelling.
+        let last = text.rfind(", ").map_or(0, |comma| comma + 2);
+        match text.get(last..).and_then(|last| last.find(' ')) {
+            Some(space) => {
+                let (spelled, places) = text.split_at_checked(last + space).ok_or_else(bad)?;
+                (spelled, Value::Required, places.trim_start())
             }
-            Some(_) | None => (text, Value::None, ""),
+            None => (text, Value::None, ""),
         }
     };
+    let place = places.rsplit(' ').next().unwrap_or(places);
+    let before = places.split(' ').count().saturating_sub(1);
     let kind = match place {
         "READ" => ValueKind::Read,
         "WRITE" => ValueKind::Write,
@@ -420,17 +463,23 @@ fn option(text: &str, effect: Effect) -> Result<OptionSpec, String> {
         "COMMAND" => ValueKind::Command,
         "SHELL" => ValueKind::Shell,
         "PROGRAM" => ValueKind::Program,
+        "SCRIPT" => ValueKind::Script,
+        "ARCHIVE" => ValueKind::Archive,
         _ => ValueKind::Text,
     };
     let spellings: Vec<String> = spelled.split(", ").map(str::to_owned).collect();
-    let fine =
-        |spelling: &String| spelling.starts_with(['-', '+']) && !spelling.contains([' ', '=', ',']);
+    // A bare letter is one of `bundle_first`, where it means something else than behind a dash.
+    let fine = |spelling: &String| {
+        (spelling.starts_with(['-', '+']) || spelling.len() == 1)
+            && !spelling.contains([' ', '=', ','])
+    };
     if !spellings.iter().all(fine) {
         return Err(bad());
     }
     Ok(OptionSpec {
         spellings,
         value,
+        before,
         kind,
         effect,
     })
@@ -457,6 +506,7 @@ fn operands(texts: &[String]) -> Result<(Vec<OperandKind>, Option<usize>), Strin
             "effect" => OperandKind::Effect,
             "variable" => OperandKind::Variable,
             "setting" => OperandKind::Setting,
+            "script" => OperandKind::Script,
             other => return Err(format!("`{other}` is no kind of operand")),
         });
     }

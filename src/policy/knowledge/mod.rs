@@ -2,6 +2,7 @@
 //!
 //! A file is parsed when a line names one of its programs, so that a run pays for what it uses alone.
 
+mod awk;
 mod carried;
 mod files;
 mod grammar;
@@ -15,7 +16,7 @@ use crate::model::script::{SubCommand, Word};
 
 pub(super) use carried::{Carried, Inner, carried};
 pub(super) use grammar::{CarrierKind, Effect, OperandKind, ValueKind};
-pub(super) use reading::Reading;
+pub(super) use reading::{Reading, Seen};
 
 pub use files::{ProgramFile, program_files};
 pub use grammar::{Examples, Program};
