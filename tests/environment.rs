@@ -36,11 +36,6 @@ const HOOKS: &[Hook] = &[
         argv: &["bash", "--noprofile", "--norc", "-c", ":"],
     },
     Hook {
-        name: "a trace prompt of bash",
-        variables: &[("SHELLOPTS", "xtrace"), ("PS4", "$(./hook)")],
-        argv: &["bash", "--noprofile", "--norc", "-c", ":"],
-    },
-    Hook {
         name: "a start-up module of Python",
         variables: &[("PYTHONPATH", ".")],
         argv: &["python3", "-c", "1"],
