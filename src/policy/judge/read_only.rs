@@ -157,7 +157,8 @@ fn only_reads(view: &View<'_>) -> bool {
         | None => false,
     });
     let turns = (!reading.loose.is_empty() && could_turn(view)) || (!lists && could_multiply(view));
-    proved && !carries && options && operands && !turns
+    let needed = level.needs.iter().all(|option| reading.has(option));
+    proved && needed && !carries && options && operands && !turns
 }
 
 /// A word that could become an option.

@@ -103,6 +103,10 @@ impl<'g> Reading<'g> {
         self.level().map_or(Style::Gnu, |level| level.style)
     }
 
+    fn is_exact(&self) -> bool {
+        self.level().is_some_and(|level| level.exact)
+    }
+
     fn get(&self, at: usize) -> Option<&Word> {
         self.argv.get(at)
     }
@@ -120,7 +124,9 @@ impl<'g> Reading<'g> {
         let known = word.static_prefix().to_vec();
         let first = self.level().is_some_and(|level| level.bundle_first) && at == 1;
         match (style, known.as_slice()) {
-            (Style::Gnu, b"--") if word.as_static().is_some() => {
+            (Style::Gnu | Style::Single, b"--")
+                if word.as_static().is_some() && (style == Style::Gnu || self.is_exact()) =>
+            {
                 self.ended = true;
                 at + 1
             }
@@ -219,7 +225,7 @@ impl<'g> Reading<'g> {
         let text = String::from_utf8_lossy(name).into_owned();
         let mut specs: Vec<&'g OptionSpec> = self.spec(&text).into_iter().collect();
         if specs.is_empty()
-            && let Some(level) = self.level()
+            && let Some(level) = self.level().filter(|level| !level.exact)
         {
             let abbreviated = |spec: &&OptionSpec| {
                 spec.spellings
@@ -336,7 +342,8 @@ impl<'g> Reading<'g> {
                 self.past_other(at + 1)
             }
             Some(spec) if spec.value == Value::Required => self.valued(spec, known, at, at + 1),
-            None if let Some(spec) = text.get(..2).and_then(|name| self.spec(name))
+            None if !self.is_exact()
+                && let Some(spec) = text.get(..2).and_then(|name| self.spec(name))
                 && spec.value == Value::Required =>
             {
                 // `-oFILE` of a compiler.
