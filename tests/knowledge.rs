@@ -6,7 +6,10 @@ mod support;
 
 use support::{Machine, policy};
 use tipstaff::approval::SEVERITIES;
-use tipstaff::policy::{Program, program_files};
+use tipstaff::model::access::Traits;
+use tipstaff::model::script::Dialect;
+use tipstaff::policy::{Program, program_files, survey};
+use tipstaff::shell;
 
 fn programs() -> impl Iterator<Item = (&'static str, Program)> {
     program_files().into_iter().flat_map(|file| {
@@ -41,6 +44,69 @@ fn every_example_is_judged_as_it_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is known of the program of a line that holds one.
+fn traits(line: &str) -> Traits {
+    let script = shell::parse(line.as_bytes(), Dialect::Bash)
+        .unwrap_or_else(|error| panic!("{line}: {error}"));
+    let survey = survey(script, &Machine::default().facts, shell::parse);
+    survey.traits.first().copied().unwrap_or_default()
+}
+
+#[test]
+fn what_changes_the_system_is_known_and_listing_is_not_it() {
+    let changes = [
+        "sudo ls",
+        "su",
+        "doas ls",
+        "pkexec ls",
+        "run0 ls",
+        "/usr/bin/mount a b",
+        "umount a",
+        "chroot a",
+        "pivot_root a b",
+        "nsenter ls",
+        "unshare ls",
+        "setpriv ls",
+        "capsh",
+        "setcap x f",
+        "chown a f",
+        "mknod p p",
+        "losetup a",
+        "fdisk a",
+        "parted a",
+        "insmod a",
+        "rmmod a",
+        "modprobe a",
+        "kexec a",
+        "sysctl -w a=b",
+        "systemctl restart a",
+        "iptables -F",
+        "nft list",
+        "useradd a",
+        "userdel a",
+        "usermod a",
+        "passwd",
+        "visudo",
+        "crontab f",
+        "bpftool a",
+        "dpkg -i f",
+        "apt install a",
+    ];
+    for line in changes {
+        assert!(traits(line).privileged, "{line}");
+    }
+    for line in [
+        "ls",
+        "systemctl status a",
+        "dpkg -l",
+        "crontab -l",
+        "apt list",
+        "sysctl -a",
+    ] {
+        assert!(!traits(line).privileged, "{line}");
+    }
 }
 
 /// The rows of the page and the table, in the same order.
