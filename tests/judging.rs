@@ -5,6 +5,15 @@
 //! holds many short siblings, judged on a table machine. A line let through that must be stopped is an
 //! escape, one asked about that must pass a false prompt, a stricter verdict than needed over-blocking.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+#![allow(clippy::disallowed_methods, reason = "setups and controls run plainly")]
+#![allow(clippy::print_stdout, reason = "the counts are for people")]
+
 mod support;
 
 use std::collections::BTreeMap;
@@ -67,6 +76,9 @@ struct Case {
     effect: Option<String>,
     /// The shell the line is meant for, bash without.
     shell: Option<String>,
+    /// Whether it takes a terminal to happen.
+    #[serde(default)]
+    terminal: bool,
 }
 
 /// What the cases of one kind came to.
@@ -359,17 +371,26 @@ fn unconfined(scratch: &Scratch, case: &Case, line: &str) -> Output {
     if !nix::unistd::Uid::effective().is_root() {
         command.arg("-Ur");
     }
-    command
-        .args([
-            "-mpfn",
-            "--mount-proc",
-            case.shell.as_deref().unwrap_or("bash"),
-            "-c",
-            line,
-        ])
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    // The loopback is up, as it is outside; what the line left running has a moment where its effect does.
+    let slow = case
+        .effect
+        .as_deref()
+        .is_some_and(|effect| effect.starts_with("sleep"));
+    let ready = format!(
+        "ip link set lo up 2>/dev/null; \"$@\"; status=$?; sleep {}; exit $status",
+        if slow { "0.5" } else { "0" }
+    );
+    let shell = case.shell.as_deref().unwrap_or("bash");
+    command.args(["-mpfn", "--mount-proc", "sh", "-c", &ready, "sh"]);
+    if case.terminal {
+        let quoted = shell_words::join([shell, "-c", line]);
+        command
+            .env("TERM", "xterm")
+            .args(["script", "-qec", &quoted, "/dev/null"]);
+    } else {
+        command.args([shell, "-c", line]);
+    }
+    command.stdin(Stdio::null()).output().unwrap()
 }
 
 /// A case of something that cannot happen would prove nothing: without a supervisor it does.
@@ -391,16 +412,18 @@ fn what_must_be_stopped_would_happen() {
             }
             let scratch = Scratch::new(&format!("{}-control", case.id));
             scratch.prepare(case);
-            let ready = unconfined(&scratch, case, "true");
-            if !ready.status.success() {
+            if ran == 0 && !unconfined(&scratch, case, "true").status.success() {
                 println!("no namespaces here: controls are not run");
                 return;
             }
             let out = unconfined(&scratch, case, &case.line);
-            let told = scratch.top.join("out");
-            fs::write(&told, &out.stdout).unwrap();
             let mut check = scratch.command("sh", case);
-            check.env("OUT", &told).args(["-c", effect]);
+            for (name, stream) in [("OUT", &out.stdout), ("ERR", &out.stderr)] {
+                let told = scratch.top.join(name);
+                fs::write(&told, stream).unwrap();
+                check.env(name, told);
+            }
+            check.args(["-c", effect]);
             ran += 1;
             if !check.output().unwrap().status.success() {
                 none.push(format!("{}: {}: {out:?}", case.id, case.line));

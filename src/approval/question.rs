@@ -123,6 +123,8 @@ pub struct Part {
     pub authority: Authority,
     /// How much care it deserves.
     pub severity: Severity,
+    /// Why it is that severe.
+    pub stakes: &'static str,
     /// Whether its program is known to run workspace code.
     pub runs_workspace_code: bool,
 }
@@ -268,6 +270,7 @@ impl Part {
             "risk": self.risk.word(),
             "authority": self.authority.word(),
             "severity": self.severity.word(),
+            "stakes": self.stakes,
             "runs_workspace_code": self.runs_workspace_code,
         })
     }
@@ -285,9 +288,9 @@ fn part(told: &Told<'_>, index: usize, subcommand: &SubCommand, scrub: Scrub<'_>
         remedy: None,
     };
     let judged = told.judgement.subcommands.get(index).unwrap_or(&unjudged);
-    let program = subcommand.program();
+    let traits = told.survey.traits.get(index).copied().unwrap_or_default();
     let (risk, authority) = risk::classify(
-        program,
+        traits,
         lookup,
         judged,
         told.workspace,
@@ -319,7 +322,8 @@ fn part(told: &Told<'_>, index: usize, subcommand: &SubCommand, scrub: Scrub<'_>
         risk,
         authority,
         severity: risk::severity(risk, authority),
-        runs_workspace_code: program.is_some_and(risk::runs_workspace_code),
+        stakes: risk::stakes(risk, authority),
+        runs_workspace_code: traits.runs_workspace_code,
     }
 }
 

@@ -96,6 +96,7 @@ pub(super) fn call() -> (Plan, Survey, Resolved) {
             ..Script::default()
         },
         accesses: vec![vec![Access::Command], vec![Access::Command]],
+        traits: Vec::new(),
     };
     let git = file("/usr/bin/git", 0xaa, Format::Elf, Trust::Trusted);
     let resolved = Resolved {

@@ -58,6 +58,8 @@ pub struct Survey {
     pub script: Script,
     /// The accesses of each sub-command, by its index.
     pub accesses: Vec<Vec<Access>>,
+    /// What is known of each sub-command's program, by the same index; none counts as nothing known.
+    pub traits: Vec<Traits>,
 }
 
 /// What resolve found for a survey; same indices as its sub-commands.
@@ -73,6 +75,15 @@ pub struct Resolved {
     pub copies: BTreeMap<Digest, Vec<Vec<u8>>>,
     /// Files whose text a program of the line runs, by the path of the access; those that exist.
     pub scripts: BTreeMap<AbsolutePath, Executable>,
+}
+
+/// What is known of a sub-command's program besides its accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// It changes the system itself.
+    pub privileged: bool,
+    /// It runs code that lies in the workspace: allowing it allows that code.
+    pub runs_workspace_code: bool,
 }
 
 /// Facts the pure stages are told instead of looking them up.

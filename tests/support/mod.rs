@@ -33,6 +33,8 @@ pub struct Machine {
     pub absent: Vec<&'static str>,
     /// Links, followed.
     pub targets: BTreeMap<AbsolutePath, AbsolutePath>,
+    /// Names of denied programs by the content of their copies.
+    pub copies: BTreeMap<Digest, Vec<Vec<u8>>>,
 }
 
 impl Default for Machine {
@@ -48,6 +50,7 @@ impl Default for Machine {
             files: BTreeMap::new(),
             absent: vec!["nowhere"],
             targets: BTreeMap::new(),
+            copies: BTreeMap::new(),
         }
     }
 }
@@ -139,6 +142,7 @@ impl Machine {
         let resolved = Resolved {
             lookups,
             targets: self.targets.clone(),
+            copies: self.copies.clone(),
             ..Resolved::default()
         };
         judge(policy, &survey, &resolved, &self.facts)

@@ -74,6 +74,20 @@ fn tells_of_itself(view: &View<'_>) -> bool {
         && reading.unknown_name_at.is_none()
         && reading.loose.is_empty()
         && reading.operands.is_empty()
+        && !stands_in(view)
+}
+
+/// Whether the file only picks, by what the workspace says, the program that really runs: proxies of
+/// rustup, shims of pyenv and its like. Of what they pick nothing is known.
+fn stands_in(view: &View<'_>) -> bool {
+    let Some(file) = view.lookup.executable() else {
+        return false;
+    };
+    let mut parts = file.path.as_bytes().rsplit(|byte| *byte == b'/');
+    let (_, folder, above) = (parts.next(), parts.next(), parts.next());
+    file.real.base_name() == b"rustup"
+        || folder == Some(b"shims")
+        || (folder == Some(b"bin") && above == Some(b".cargo"))
 }
 
 /// A carrier that does nothing but start what it shows: that is judged as a sub-command of its own.

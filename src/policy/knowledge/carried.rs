@@ -320,6 +320,9 @@ fn argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carried: &mu
     if carrier.kind == CarrierKind::Runner {
         carried.runner_at = Some(start);
     }
+    if carrier.joins {
+        joined(&inner, carried);
+    }
     push_argv(carried, inner, assignments, folder);
 }
 
@@ -342,6 +345,19 @@ fn replaced(reading: &Reading<'_>, inner: &mut [Word]) {
                 *word = unknown_words(word);
             }
         }
+    }
+}
+
+/// `ssh HOST 'a; b'`: where the words hold more than words, they are a text too.
+fn joined(inner: &[Word], carried: &mut Carried) {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./:=,@%+-".contains(byte);
+    let plain = |word: &Word| {
+        word.as_static()
+            .is_some_and(|text| text.iter().all(is_word))
+    };
+    if !inner.iter().all(plain) {
+        let words: Vec<&Word> = inner.iter().collect();
+        text(&words, CarrierKind::ShellOperands, carried);
     }
 }
 

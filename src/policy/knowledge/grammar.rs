@@ -185,6 +185,9 @@ pub(crate) struct Carrier {
     /// Only with one of these options something is started.
     #[serde(default)]
     pub(crate) only_with: Vec<String>,
+    /// The words of the inner argv are joined to a text, which a shell reads where it runs.
+    #[serde(default)]
+    pub(crate) joins: bool,
     /// Any word may be the program or a text for a shell: deny rules see every one as both.
     #[serde(default)]
     pub(crate) guess: bool,
