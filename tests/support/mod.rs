@@ -6,6 +6,7 @@
     clippy::indexing_slicing,
     reason = "a test helper fails by panicking"
 )]
+#![allow(dead_code, reason = "each test target uses its own part")]
 
 use std::collections::BTreeMap;
 
@@ -142,6 +143,7 @@ impl Machine {
             lookups,
             targets: self.targets.clone(),
             copies: self.copies.clone(),
+            ..Resolved::default()
         };
         judge(policy, &survey, &resolved, &self.facts)
     }
