@@ -17,10 +17,18 @@ pub struct Program {
     pub read_only: Vec<String>,
     /// Lines that nothing is known of.
     pub unknown: Vec<String>,
-    /// Option texts such as `-o, --output WRITE`, of the program and of each sub-command.
-    pub options: Vec<String>,
-    pub subcommands: Vec<(String, Vec<String>)>,
+    /// Option texts such as `-o, --output WRITE`, of the program and of each sub-command; those that start
+    /// something last and apart.
+    pub options: Options,
+    pub subcommands: Vec<(String, Options)>,
     pub is_carrier: bool,
+}
+
+/// The option texts of one level.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub quiet: Vec<String>,
+    pub executing: Vec<String>,
 }
 
 /// Every program of every file.
@@ -62,11 +70,14 @@ fn collect(entry: &Value, program: &mut Program) {
     }
 }
 
-fn options(entry: &Value) -> Vec<String> {
-    ["harmless", "neutral", "known", "writes", "executes"]
-        .into_iter()
-        .flat_map(|group| texts(entry.get(group)))
-        .collect()
+fn options(entry: &Value) -> Options {
+    Options {
+        quiet: ["harmless", "neutral", "known", "writes"]
+            .into_iter()
+            .flat_map(|group| texts(entry.get(group)))
+            .collect(),
+        executing: texts(entry.get("executes")),
+    }
 }
 
 fn texts(value: Option<&Value>) -> Vec<String> {

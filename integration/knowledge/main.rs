@@ -10,7 +10,10 @@
 
 mod control;
 mod data;
+mod generate;
+mod lines;
 mod observe;
+mod play;
 #[path = "../support/mod.rs"]
 mod support;
 mod trace;
@@ -70,12 +73,13 @@ impl Report {
 }
 
 type Part = fn(&Options, &mut Report);
-const PARTS: [(&str, Part); 1] = [("examples", observe::run)];
+const PARTS: [(&str, Part); 2] = [("examples", observe::run), ("lines", lines::run)];
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some(watch::MODE) => return watch::serve(),
         Some(watch::APPROVER) => return watch::approve(),
+        Some(play::MODE) => return play::serve(),
         Some(_) | None => {}
     }
     let Some(options) = options(std::env::args().skip(1)) else {

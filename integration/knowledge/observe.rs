@@ -138,7 +138,10 @@ impl Bench {
         if !seen.traced {
             return Some(format!("was not watched: {}", brief(&seen.stderr)));
         }
-        if !seen.status.contains("\"level\":\"L1\"") {
+        if !["L1", "L2", "L3"]
+            .iter()
+            .any(|level| seen.status.contains(&format!("\"level\":\"{level}\"")))
+        {
             return Some(format!("was not confined: {}", seen.status.trim()));
         }
         let code = seen.code?;

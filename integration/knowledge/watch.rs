@@ -239,13 +239,13 @@ fn watched(job: &Job) -> io::Result<Seen> {
     let mut seen = Seen::default();
     loop {
         if strace.is_none()
-            && let Ok(pid) = fs::read_to_string(PARKED)
-            && pid.ends_with('\n')
+            && let Ok(pids) = fs::read_to_string(PARKED)
         {
             let attached = Command::new("strace")
                 .args(["-f", "-y", "-qq", "-s", "64", "-o", "/mnt/run/trace", "-e"])
                 .arg(format!("trace={}", trace::CALLS))
-                .args(["-e", "signal=none", "-p", pid.trim()])
+                .args(["-e", "signal=none"])
+                .args(pids.split_whitespace().flat_map(|pid| ["-p", pid]))
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
@@ -316,33 +316,50 @@ fn answer() -> io::Result<()> {
     let question: serde_json::Value = serde_json::from_str(&question)?;
     let object = question.get("object").cloned().unwrap_or_default();
     let parked = parked()?;
-    fs::write("/mnt/run/parked.new", format!("{parked}\n"))?;
+    let pids: Vec<String> = parked.iter().map(u32::to_string).collect();
+    fs::write("/mnt/run/parked.new", pids.join(" "))?;
     fs::rename("/mnt/run/parked.new", PARKED)?;
     let begin = Instant::now();
-    while !is_traced(parked)? {
-        if begin.elapsed() > LIMIT {
-            return Err(io::Error::other("nobody traces the child"));
+    for pid in parked {
+        while !is_traced(pid)? {
+            if begin.elapsed() > LIMIT {
+                return Err(io::Error::other("nobody traces the child"));
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(Duration::from_millis(1));
     }
     let answer = serde_json::json!({ "object": object, "decision": "allow" });
     writeln!(io::stdout(), "{answer}")
 }
 
-/// The other child of our parent.
-fn parked() -> io::Result<u32> {
+/// What our parent has started but us, and what that has started.
+fn parked() -> io::Result<Vec<u32>> {
     let own = std::process::id();
-    for task in fs::read_dir(format!("/proc/{}/task", nix::unistd::getppid()))? {
-        let children = fs::read_to_string(task?.path().join("children"))?;
-        let other = children
-            .split_whitespace()
-            .filter_map(|pid| pid.parse().ok())
-            .find(|pid| *pid != own);
-        if let Some(pid) = other {
-            return Ok(pid);
-        }
+    let supervisor = u32::try_from(nix::unistd::getppid().as_raw()).map_err(io::Error::other)?;
+    let mut found = children(supervisor)?;
+    found.retain(|pid| *pid != own);
+    let mut at = 0;
+    while let Some(pid) = found.get(at) {
+        found.extend(children(*pid)?);
+        at += 1;
     }
-    Err(io::Error::other("no child is parked"))
+    if found.is_empty() {
+        Err(io::Error::other("no child is parked"))
+    } else {
+        Ok(found)
+    }
+}
+
+fn children(pid: u32) -> io::Result<Vec<u32>> {
+    let mut found = Vec::new();
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        let text = fs::read_to_string(task?.path().join("children"))?;
+        found.extend(
+            text.split_whitespace()
+                .filter_map(|pid| pid.parse::<u32>().ok()),
+        );
+    }
+    Ok(found)
 }
 
 fn is_traced(pid: u32) -> io::Result<bool> {
