@@ -1,5 +1,6 @@
-//! `enforce --without landlock|seccomp PROGRAM ARGS…`: a host that lacks one of the two, made by a
-//! filter that answers their system calls as a kernel built without them does: ENOSYS.
+//! `enforce --without landlock|seccomp|namespaces PROGRAM ARGS…`: a host that lacks one of them, made by a
+//! filter that answers their system calls as a kernel built without them does, or as one that gives
+//! namespaces to nobody.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -44,9 +45,16 @@ fn filter(what: &str) -> Outcome<BpfProgram> {
                 vec![first_argument_is(libc::PR_SET_SECCOMP)?],
             ),
         ]),
+        // A network namespace alone stays: the loopback setting does without the others.
+        "namespaces" => BTreeMap::from([(libc::SYS_unshare, vec![mount_namespace()?])]),
         other => return fail(format!("`{other}` cannot be hidden")),
     };
-    let missing = SeccompAction::Errno(u32::try_from(libc::ENOSYS)?);
+    let errno = if what == "namespaces" {
+        libc::EPERM
+    } else {
+        libc::ENOSYS
+    };
+    let missing = SeccompAction::Errno(u32::try_from(errno)?);
     let filter = SeccompFilter::new(
         calls,
         SeccompAction::Allow,
@@ -54,6 +62,13 @@ fn filter(what: &str) -> Outcome<BpfProgram> {
         std::env::consts::ARCH.try_into()?,
     )?;
     Ok(filter.try_into()?)
+}
+
+fn mount_namespace() -> Outcome<SeccompRule> {
+    let flag = u64::try_from(libc::CLONE_NEWNS)?;
+    let operator = SeccompCmpOp::MaskedEq(flag);
+    let condition = SeccompCondition::new(0, SeccompCmpArgLen::Dword, operator, flag)?;
+    Ok(SeccompRule::new(vec![condition])?)
 }
 
 fn first_argument_is(value: i32) -> Outcome<SeccompRule> {

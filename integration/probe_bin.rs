@@ -12,6 +12,8 @@
 
 #[path = "probe/files.rs"]
 mod files;
+#[path = "probe/host.rs"]
+mod host;
 #[path = "probe/raw.rs"]
 mod raw;
 #[path = "probe/sockets.rs"]
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = arguments.collect();
     let probes = [
         files::PROBES,
+        host::PROBES,
         sockets::PROBES,
         syscalls::PROBES,
         state::PROBES,

@@ -137,7 +137,7 @@ fn narrower_run(w: &World) -> Outcome {
         "if [ \"$(wc -l < asked.log)\" -gt 1 ]; then allow; exit; fi\n{}\n{WAITS}\ndeny",
         writes(&text)
     );
-    run(w, &script)?.exits(1)?.says("Permission denied")?;
+    run(w, &script)?.exits(1)?.says(w.read_only_says())?;
     made(w, false)?;
     asked(w, 2)
 }

@@ -1,5 +1,6 @@
 //! The cases, a file for each group of claims.
 
+mod apart;
 mod closed;
 mod crash;
 mod decisions;
@@ -24,6 +25,7 @@ pub const ALL: &[&[Case]] = &[
     network::CASES,
     syscalls::CASES,
     process::CASES,
+    apart::CASES,
     life::CASES,
     live::CASES,
     question::CASES,

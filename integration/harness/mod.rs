@@ -62,6 +62,8 @@ pub struct Case {
     pub claim: u8,
     /// Which fakes turn it red.
     pub red: Red,
+    /// Whether it shows what only namespaces give.
+    pub apart: bool,
     /// Setup, control, attack.
     pub run: fn(&world::World) -> Outcome,
 }
@@ -72,11 +74,20 @@ pub const fn case(name: &'static str, claim: u8, run: fn(&world::World) -> Outco
         name,
         claim,
         red: Red::Both,
+        apart: false,
         run,
     }
 }
 
 impl Case {
+    /// The same case, only for hosts that give namespaces.
+    pub const fn apart(self) -> Self {
+        Self {
+            apart: true,
+            ..self
+        }
+    }
+
     /// The same case, red under other fakes.
     pub const fn red(self, red: Red) -> Self {
         Self { red, ..self }

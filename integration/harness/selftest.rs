@@ -124,6 +124,7 @@ fn under(binary: &Path, folder: &Path, fence: &[&str]) -> Outcome<Ran> {
     let own = std::env::current_exe()?;
     let mut words = fence.iter().map(std::ffi::OsString::from).chain([
         own.into(),
+        "--once".into(),
         "--binary".into(),
         binary.into(),
     ]);

@@ -23,19 +23,60 @@ const SKIPPED: i32 = 77;
 /// How long one case may take before it counts as hung. A guard, not an assertion.
 const CASE_LIMIT: Duration = Duration::from_secs(240);
 
-/// Who a case runs as.
+/// Who a case runs as, and on what host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Half {
-    Root,
-    Ordinary,
+pub struct Half {
+    root: bool,
+    /// The host gives the program under test no namespaces.
+    bare: bool,
 }
 
 impl Half {
     const fn word(self) -> &'static str {
-        match self {
-            Self::Root => "root",
-            Self::Ordinary => "ordinary",
+        match (self.root, self.bare) {
+            (true, false) => "root",
+            (true, true) => "root-bare",
+            (false, false) => "ordinary",
+            (false, true) => "ordinary-bare",
         }
+    }
+
+    /// Whether this host gives namespaces to such a user; where a run pins that it does
+    /// (`SANDBOX_EXPECT_NAMESPACES`), their absence is a failure and not a skip.
+    fn is_possible(self) -> Outcome<bool> {
+        if self.bare {
+            return Ok(true);
+        }
+        let mut command = Command::new("unshare");
+        command.args([
+            "--mount",
+            "--pid",
+            "--ipc",
+            "--net",
+            "--fork",
+            "--mount-proc",
+        ]);
+        match (self.root, nix::unistd::geteuid().is_root()) {
+            (true, _) => {}
+            (false, true) => {
+                command.arg("--user").uid(ORDINARY).gid(ORDINARY);
+            }
+            (false, false) => {
+                command.arg("--user");
+            }
+        }
+        let made = command
+            .arg("true")
+            .stderr(Stdio::null())
+            .status()?
+            .success();
+        if !made && std::env::var_os("SANDBOX_EXPECT_NAMESPACES").is_some() {
+            return fail(format!(
+                "no namespaces for {}, and they are expected",
+                self.word()
+            ));
+        }
+        Ok(made)
     }
 }
 
@@ -46,6 +87,8 @@ pub struct Options {
     pub binary: Option<PathBuf>,
     /// Only cases with one of these in their names.
     pub filter: Vec<String>,
+    /// Only on a host as it is, not on one without namespaces as well.
+    pub once: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,17 +108,31 @@ pub fn run(cases: &[Case], options: &Options) -> Outcome<bool> {
                 .any(|word| case.name.contains(word.as_str()))
     };
     let root = nix::unistd::geteuid().is_root();
-    let halves: &[Half] = if root {
-        &[Half::Root, Half::Ordinary]
-    } else {
-        &[Half::Ordinary]
-    };
+    let halves = [(true, false), (false, false), (true, true), (false, true)]
+        .map(|(root, bare)| Half { root, bare });
+    let mut halves: Vec<Half> = halves
+        .into_iter()
+        .filter(|half| root || !half.root)
+        .filter(|half| !(options.once && half.bare))
+        .collect();
     if !root {
-        println!("skip: the root half: not started as root");
+        println!("skip: the root halves: not started as root");
+    }
+    for at in (0..halves.len()).rev() {
+        if let Some(half) = halves.get(at)
+            && !half.is_possible()?
+        {
+            println!(
+                "skip: the {} half: this host gives it no namespaces",
+                half.word()
+            );
+            halves.remove(at);
+        }
     }
     let jobs: VecDeque<(Half, Case)> = halves
         .iter()
         .flat_map(|half| cases.iter().filter(chosen).map(|case| (*half, *case)))
+        .filter(|(half, case)| !(half.bare && case.apart))
         .collect();
     let stage = Stage::lay_out(options)?;
     let (jobs, tally) = (Mutex::new(jobs), Mutex::new(Tally::default()));
@@ -170,6 +227,16 @@ impl Stage {
             }
             fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
         }
+        // The same program on a host that gives it no namespaces, at the same process id.
+        let bare = tools.join("bare");
+        fs::create_dir(&bare)?;
+        let at = tools.display();
+        let script =
+            format!("#!/bin/sh\nexec {at}/enforce --without namespaces {at}/tipstaff \"$@\"\n");
+        fs::write(bare.join("tipstaff"), script)?;
+        for path in [&bare, &bare.join("tipstaff")] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+        }
         let stage = Self { top, tools };
         if nix::unistd::geteuid().is_root() {
             stage.prepare_suid()?;
@@ -202,8 +269,9 @@ impl Stage {
             .arg(case.name)
             .arg(&world)
             .arg(&self.tools)
+            .arg(if half.bare { "bare" } else { "apart" })
             .current_dir(&world);
-        if half == Half::Ordinary && nix::unistd::geteuid().is_root() {
+        if !half.root && nix::unistd::geteuid().is_root() {
             std::os::unix::fs::chown(&world, Some(ORDINARY), Some(ORDINARY))?;
             // Drops the supplementary groups as well. std::os::unix::process::CommandExt::uid
             command.uid(ORDINARY).gid(ORDINARY);
@@ -248,8 +316,8 @@ impl Drop for Stage {
 }
 
 /// The inner half: this process is one case.
-pub fn play_here(case: &Case, top: PathBuf, tools: &Path) -> i32 {
-    let outcome = World::new(top, tools).and_then(|world| (case.run)(&world));
+pub fn play_here(case: &Case, top: PathBuf, tools: &Path, bare: bool) -> i32 {
+    let outcome = World::new(top, tools, bare).and_then(|world| (case.run)(&world));
     match outcome {
         Ok(()) => 0,
         Err(Stop::Skip(why)) => {

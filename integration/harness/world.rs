@@ -52,13 +52,15 @@ pub struct World {
     pub binary: PathBuf,
     /// The probe, outside the workspace.
     pub probe: PathBuf,
+    /// Whether the program under test gets namespaces here, so that what lies outside is absent.
+    pub apart: bool,
     /// A workspace whose `probe` is set-user-ID root, when the suite could prepare one.
     pub suid_ws: Option<PathBuf>,
 }
 
 impl World {
     /// Lays out a world under `top`, with the tools the suite copied to `tools`.
-    pub fn new(top: PathBuf, tools: &Path) -> Outcome<Self> {
+    pub fn new(top: PathBuf, tools: &Path, bare: bool) -> Outcome<Self> {
         let folder = |name: &str| -> Outcome<PathBuf> {
             let path = top.join(name);
             fs::create_dir_all(&path)?;
@@ -77,7 +79,8 @@ impl World {
         Ok(Self {
             outside: folder("outside")?,
             state: folder("state")?,
-            binary: tools.join("tipstaff"),
+            binary: tools.join(if bare { "bare/tipstaff" } else { "tipstaff" }),
+            apart: !bare,
             probe,
             suid_ws: suid_ws.join("probe").exists().then_some(suid_ws),
             ws,
@@ -88,6 +91,40 @@ impl World {
     /// Whether this half runs as root.
     pub fn root(&self) -> bool {
         nix::unistd::geteuid().is_root()
+    }
+
+    /// What the kernel answers about something outside: that it is not there, where the run has a root of
+    /// its own; otherwise `bare`.
+    pub fn outside_is(&self, bare: &'static str) -> &'static str {
+        if self.apart { "ENOENT" } else { bare }
+    }
+
+    /// The same for a write to what may only be read.
+    pub fn read_only_is(&self) -> &'static str {
+        if self.apart { "EROFS" } else { "EACCES" }
+    }
+
+    /// The same, as a shell says it.
+    pub fn read_only_says(&self) -> &'static str {
+        if self.apart {
+            "Read-only file system"
+        } else {
+            "Permission denied"
+        }
+    }
+
+    /// The same for a process outside.
+    pub fn stranger_is(&self, bare: &'static str) -> &'static str {
+        if self.apart { "ESRCH" } else { bare }
+    }
+
+    /// The same for a file, as a shell says it.
+    pub fn outside_says(&self) -> &'static str {
+        if self.apart {
+            "No such file or directory"
+        } else {
+            "Permission denied"
+        }
     }
 
     /// A file outside the workspace with `text` in it, writable for everybody, so that the permission

@@ -124,8 +124,15 @@ fn open_write(a: &[String]) -> Answer {
 }
 
 fn list(a: &[String]) -> Answer {
-    fs::read_dir(argument(a, 0)?).map_err(errno)?;
-    ok()
+    let mut names = Vec::new();
+    for entry in fs::read_dir(argument(a, 0)?).map_err(errno)? {
+        let name = entry.map_err(errno)?.file_name();
+        names.push(name.to_string_lossy().into_owned());
+    }
+    names.sort();
+    let mut facts = Facts::new();
+    facts.insert("names".to_owned(), names.into());
+    Ok(facts)
 }
 
 fn create(a: &[String]) -> Answer {

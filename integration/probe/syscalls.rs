@@ -29,7 +29,11 @@ pub const PROBES: &[Probe] = &[
     },
     Probe {
         name: "kill-parent",
-        attempt: |_| signal(nix::unistd::getppid().as_raw()),
+        // A parent in another process namespace has no number here, and 0 would mean the own group.
+        attempt: |_| match nix::unistd::getppid().as_raw() {
+            0 => Err(nix::errno::Errno::ESRCH),
+            parent => signal(parent),
+        },
     },
     Probe {
         name: "tiocsti",

@@ -77,7 +77,7 @@ pub fn start(parked: Parked, approval: Approval) -> Result<Running, LaunchError>
         file: &file,
     };
     judged.check_files()?;
-    let tree = Tree::of(child.pid());
+    let tree = Tree::of(child.pid(), child.first());
     let options = ptrace::Options::PTRACE_O_TRACEEXEC | ptrace::Options::PTRACE_O_EXITKILL;
     let checked = match ptrace::seize(child.pid(), options) {
         Ok(()) => Checked::AtExec,
@@ -152,7 +152,11 @@ fn said(message: Message, path: &AbsolutePath) -> LaunchError {
             path: path.clone(),
             source,
         },
-        Message::Failed(..) | Message::Ready(_) | Message::Observed(_) => LaunchError::Gone,
+        Message::Failed(..)
+        | Message::Ready(_)
+        | Message::Observed(_)
+        | Message::Placed(..)
+        | Message::Unplaced(..) => LaunchError::Gone,
     }
 }
 

@@ -79,10 +79,10 @@ fn no_descriptor_but_three_is_open() {
 #[test]
 fn it_writes_inside_and_not_outside() {
     let (ended, text) = output(shell(
-        "echo x > inside && cat inside && ! (: > /var/tmp/tipstaff-outside) 2>/dev/null",
+        "echo x > inside && cat inside && ! (: > /usr/tipstaff-outside) 2>/dev/null",
     ));
     assert_eq!((ended.outcome, text.as_str()), (Outcome::Exited(0), "x\n"));
-    assert!(!std::path::Path::new("/var/tmp/tipstaff-outside").exists());
+    assert!(!std::path::Path::new("/usr/tipstaff-outside").exists());
 }
 
 #[test]

@@ -7,7 +7,10 @@
 //! command. With several runs in one process an orphan in another run's session is left to that run, and
 //! one in a session of its own is left to the run that ends last.
 //!
-//! Residual: a tree that forks faster than it is walked can outlast the rounds; what is seen alive then
+//! With a process namespace of its own none of this is needed: its first process is killed, and the
+//! kernel kills the rest.
+//!
+//! Residual without one: a tree that forks faster than it is walked can outlast the rounds; what is seen alive then
 //! is reported as a survivor. It stays in its sandbox.
 
 use std::collections::BTreeMap;
@@ -15,7 +18,7 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use serde::Serialize;
@@ -49,6 +52,8 @@ pub struct Felled {
 #[derive(Debug)]
 pub(super) struct Tree {
     root: Pid,
+    /// Process 1 of the tree's namespace, ours to kill: the kernel then kills all the others.
+    first: Option<Pid>,
     /// When the root started, in clock ticks since boot.
     since: u64,
     /// Filters of this process.
@@ -61,10 +66,11 @@ const HUNT: Duration = Duration::from_secs(5);
 const LOOKS: usize = 8;
 
 impl Tree {
-    /// The tree of the command `root`, which is our child and not reaped.
-    pub(super) fn of(root: Pid) -> Self {
+    /// The tree of the command `root`, which is our child and not reaped, nor is `first`.
+    pub(super) fn of(root: Pid, first: Option<Pid>) -> Self {
         Self {
             root,
+            first,
             since: Stat::read(root.as_raw()).map_or(0, |stat| stat.started),
             filters: Privileges::read("self").map_or(0, |own| own.filters),
         }
@@ -75,7 +81,10 @@ impl Tree {
         let until = Instant::now() + HUNT;
         let mut killed: BTreeMap<i32, Process> = BTreeMap::new();
         loop {
-            let mut alive = self.freeze();
+            let mut alive = match self.first {
+                Some(first) => self.end_with(first),
+                None => self.freeze(),
+            };
             alive.retain(|pid, stat| !stat.is_dead() || self.reap(*pid));
             alive.retain(|_, stat| !stat.is_dead());
             if alive.is_empty() {
@@ -85,7 +94,9 @@ impl Tree {
                 };
             }
             for (pid, stat) in &alive {
-                if send(*pid, stat, Signal::SIGKILL) && *pid != self.root.as_raw() {
+                // With its namespace a member may be dead before its turn comes.
+                let dies = send(*pid, stat, Signal::SIGKILL) || self.first.is_some();
+                if dies && *pid != self.root.as_raw() {
                     killed.entry(*pid).or_insert_with(|| stat.process(*pid));
                 }
             }
@@ -99,6 +110,14 @@ impl Tree {
             // A killed process needs a moment to die.
             std::thread::sleep(Duration::from_micros(200));
         }
+    }
+
+    /// Kills process 1, with which everything in its namespace dies, and says what there was.
+    /// pid_namespaces(7)
+    fn end_with(&self, first: Pid) -> BTreeMap<i32, Stat> {
+        let members = self.members();
+        kill(first, Signal::SIGKILL).ok();
+        members
     }
 
     /// Stops every member that is found, until a look finds no new one: what is stopped cannot fork on.
@@ -126,7 +145,9 @@ impl Tree {
         let mut left: Vec<(i32, Stat)> = stat::children("self")
             .into_iter()
             .filter_map(|pid| Some((pid, Stat::read(pid)?)))
-            .filter(|(pid, stat)| self.is_root(*pid, stat) || self.adopted(*pid, stat))
+            .filter(|(pid, stat)| {
+                self.is_root(*pid, stat) || self.is_first(*pid) || self.adopted(*pid, stat)
+            })
             .collect();
         while let Some((pid, stat)) = left.pop() {
             let below = stat::children(&pid.to_string());
@@ -138,12 +159,20 @@ impl Tree {
             );
             members.insert(pid, stat);
         }
+        // It is reaped by its owner, when all others are gone.
+        if let Some(first) = self.first {
+            members.remove(&first.as_raw());
+        }
         members
     }
 
     /// By its start as well: once it is reaped its number may mean another child of the host program.
     fn is_root(&self, pid: i32, stat: &Stat) -> bool {
         pid == self.root.as_raw() && stat.started == self.since
+    }
+
+    fn is_first(&self, pid: i32) -> bool {
+        self.first.is_some_and(|first| first.as_raw() == pid)
     }
 
     /// Whether a child of ours that is not the root is an orphan of this tree.

@@ -47,7 +47,7 @@ pub use danger::{Danger, danger};
 pub use edit::{EditError, Removed, add, remove};
 pub use error::{Fault, PolicyError};
 pub use judge::judge;
-pub use knowledge::{Program, ProgramFile, program_files};
+pub use knowledge::{Examples, Program, ProgramFile, program_files};
 pub use layout::{LayoutError, laid_out};
 pub use listing::{Listed, Standing};
 pub use load::load;

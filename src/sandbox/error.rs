@@ -67,6 +67,14 @@ pub enum SandboxError {
         /// Its errno.
         source: Errno,
     },
+    /// The host gives no namespaces.
+    #[error("no namespaces ({found}): {remedy}")]
+    NoNamespaces {
+        /// The call and its errno.
+        found: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
     /// The child ended before it was parked or proved.
     #[error("the parked child ended before it was proved")]
     Gone,
@@ -137,6 +145,18 @@ impl SandboxError {
                 feature: "Landlock",
                 found,
                 remedy: "boot with `lsm=landlock,…` or Linux 6.2 or newer; in a container, let its seccomp profile pass the landlock calls",
+            },
+            (Step::Namespaces, _) => Self::NoNamespaces {
+                found,
+                remedy: if errno == Errno::ENOSPC {
+                    "raise user.max_user_namespaces"
+                } else {
+                    "allow user namespaces (kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns; in a container, let its seccomp profile pass unshare)"
+                },
+            },
+            (Step::Root, _) => Self::NoNamespaces {
+                found,
+                remedy: "let the container mount: its /proc must not be masked, and AppArmor or SELinux must let user namespaces mount",
             },
             (Step::Network, _) => Self::Missing {
                 feature: "a network namespace, which `--network loopback` needs,",

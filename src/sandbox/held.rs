@@ -1,5 +1,6 @@
 //! A child that is ours until it is handed on: dropped, it is killed and reaped.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -14,6 +15,8 @@ use nix::unistd::{Pid, read, write};
 
 use crate::sys::child::{self, Child, Forked, Message};
 use crate::sys::process;
+
+use super::error::SandboxError;
 
 /// How long a child may take for a step that has no reason to wait.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,7 +38,11 @@ fn locked() -> MutexGuard<'static, BTreeSet<i32>> {
 #[derive(Debug)]
 pub struct HeldChild {
     forked: Forked,
+    /// Process 1 of its namespaces: when it dies, so does everything in them.
+    first: Option<Forked>,
     control: OwnedFd,
+    /// A message that came before the child was known.
+    early: Cell<Option<Message>>,
     ended: bool,
     _thread: PhantomData<*const ()>,
 }
@@ -43,16 +50,55 @@ pub struct HeldChild {
 impl HeldChild {
     /// Forks it. Nobody sees it before it is listed as live, so that no other run of this process takes
     /// it for an orphan.
-    pub(super) fn fork(child: &Child<'_>, control: OwnedFd) -> Result<Self, Errno> {
+    pub(super) fn fork(child: &Child<'_>, control: OwnedFd) -> Result<Self, SandboxError> {
         let mut live = locked();
-        let forked = child::fork(child)?;
-        live.insert(forked.pid.as_raw());
-        Ok(Self {
+        let forked = child::fork(child).map_err(SandboxError::prepare("clone"))?;
+        let mut held = Self {
             forked,
+            first: None,
             control,
+            early: Cell::new(None),
             ended: false,
             _thread: PhantomData,
-        })
+        };
+        let placed = match &child.apart {
+            Some(_) => held.take_place(),
+            None => Ok(()),
+        };
+        live.insert(held.pid().as_raw());
+        // A value that is dropped takes itself off the list.
+        drop(live);
+        placed.map(|()| held)
+    }
+
+    /// The process that was forked only makes the namespaces and the child in them: takes both over from
+    /// it and reaps it.
+    fn take_place(&mut self) -> Result<(), SandboxError> {
+        loop {
+            match self.receive().map_err(SandboxError::prepare("read"))? {
+                Some(Message::Placed(first, command)) => {
+                    self.first = Some(opened(first)?);
+                    end(&std::mem::replace(&mut self.forked, opened(command)?));
+                    return Ok(());
+                }
+                Some(Message::Unplaced(step, errno, first)) => {
+                    self.first = first.map(opened).transpose()?;
+                    return Err(SandboxError::step(step, errno));
+                }
+                // The child may be quicker than who made it.
+                Some(early @ (Message::Ready(_) | Message::Failed(..))) => {
+                    self.early.set(Some(early))
+                }
+                Some(Message::Observed(_) | Message::ExecFailed(_)) | None => {
+                    return Err(SandboxError::Gone);
+                }
+            }
+        }
+    }
+
+    /// The first process of its namespaces, where it has its own.
+    pub fn first(&self) -> Option<Pid> {
+        self.first.as_ref().map(|first| first.pid)
     }
 
     /// Its number.
@@ -72,6 +118,13 @@ impl HeldChild {
 
     /// The next message; `None` when it has ended, or says what no child says.
     pub fn message(&self) -> Result<Option<Message>, Errno> {
+        match self.early.take() {
+            Some(early) => Ok(Some(early)),
+            None => self.receive(),
+        }
+    }
+
+    fn receive(&self) -> Result<Option<Message>, Errno> {
         let patience = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
         let mut ready = [PollFd::new(self.control.as_fd(), PollFlags::POLLIN)];
         loop {
@@ -98,16 +151,30 @@ impl HeldChild {
 
 impl Drop for HeldChild {
     fn drop(&mut self) {
-        locked().remove(&self.forked.pid.as_raw());
-        if self.ended {
-            return;
+        if !self.ended {
+            end(&self.forked);
         }
-        process::signal(self.pidfd(), Some(Signal::SIGKILL)).ok();
-        // A killed child that is traced is reported as well; only its end counts.
-        while waitpid(self.forked.pid, Some(WaitPidFlag::__WALL))
-            .is_ok_and(|status| status.pid().is_some() && !has_ended(status))
-        {}
+        if let Some(first) = &self.first {
+            end(first);
+        }
+        locked().remove(&self.forked.pid.as_raw());
     }
+}
+
+/// A child of ours that is not reaped yet, by its number.
+fn opened(pid: i32) -> Result<Forked, SandboxError> {
+    let pid = Pid::from_raw(pid);
+    let pidfd = process::open(pid).map_err(SandboxError::prepare("pidfd_open"))?;
+    Ok(Forked { pid, pidfd })
+}
+
+/// Kills and reaps a child.
+fn end(child: &Forked) {
+    process::signal(child.pidfd.as_fd(), Some(Signal::SIGKILL)).ok();
+    // A killed child that is traced is reported as well; only its end counts.
+    while waitpid(child.pid, Some(WaitPidFlag::__WALL))
+        .is_ok_and(|status| status.pid().is_some() && !has_ended(status))
+    {}
 }
 
 fn has_ended(status: nix::sys::wait::WaitStatus) -> bool {

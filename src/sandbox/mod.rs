@@ -18,6 +18,7 @@ mod proof;
 #[cfg(test)]
 pub(crate) mod sample;
 mod temporary;
+mod view;
 
 pub use blueprint::Opened;
 pub use error::SandboxError;

@@ -4,22 +4,25 @@ use std::ffi::CString;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::stat::fstat;
 
 use crate::model::executable::{Executable, Format};
+use crate::model::path::AbsolutePath;
 use crate::model::profile::{Identity, Network};
 use crate::plan::{Plan, Start};
 use crate::sys;
 use crate::sys::arguments::Arguments;
-use crate::sys::child::{Child, Credentials, Limit, Message, Target};
+use crate::sys::child::{Apart, Child, Credentials, Limit, Message, Root, Target};
 use crate::sys::fail;
 
-use super::blueprint::{Builder, Landlock, Opened, grants};
+use super::blueprint::{Builder, Landlock, Opened, SCOPES, grants};
 use super::canary::Canary;
 use super::error::SandboxError;
-use super::filter;
+use super::filter::{self, UnixSockets};
 use super::held::HeldChild;
 use super::proof::{self, Claims, Proof};
 use super::temporary::Temporary;
+use super::view::{self, Needs};
 
 /// One of the command's descriptors 0, 1, 2.
 #[derive(Debug)]
@@ -143,8 +146,6 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
         stdio,
     } = order;
     let landlock = Landlock::running()?;
-    let filter = filter::program(plan.profile.network, landlock.unix_sockets())
-        .map_err(SandboxError::Filter)?;
     let (stdio, terminal) = above_stdio(stdio)?;
 
     let mut builder = Builder::new(landlock, plan.profile.network)?;
@@ -165,6 +166,21 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
     }
     let ruleset = raised(builder.finish()?)?;
 
+    let terminal_name = terminal
+        .and_then(|number| stdio.get(usize::try_from(number).ok()?))
+        .and_then(name_of);
+    let home = plan.environment.home();
+    let root = view::root(
+        &Needs {
+            profile: &plan.profile,
+            opened: &opened,
+            programs: &[&[program], others].concat(),
+            terminal: terminal_name.as_ref(),
+            named: &home.iter().chain([&plan.cwd]).collect::<Vec<_>>(),
+        },
+        landlock,
+    )?;
+
     let argv = Arguments::new(plan.argv.iter().cloned()).map_err(SandboxError::nul)?;
     let envp = Arguments::new(plan.environment.entries()).map_err(SandboxError::nul)?;
     let path = CString::new(plan.executable.path.as_bytes()).map_err(SandboxError::nul)?;
@@ -172,15 +188,20 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
     let cwd = raised_copy(cwd)?;
     let canary = Canary::release(grants(&plan.profile).map(|(path, _)| path))?;
     let [zero, one, two] = &stdio;
-    let child = fork(&Recipe {
+    let recipe = Recipe {
         stdio: [zero.as_fd(), one.as_fd(), two.as_fd()],
-        folder: cwd.as_fd(),
+        folder: Folder {
+            fd: cwd.as_fd(),
+            path: &plan.cwd,
+            shown: grants(&plan.profile).any(|(path, _)| plan.cwd.is_within(path)),
+        },
         terminal,
         identity: &plan.identity,
-        own_network: own_network(plan.profile.network),
+        network: plan.profile.network,
+        landlock,
+        root: Some(&root),
         canary: &canary,
         ruleset: ruleset.as_fd(),
-        filter: &filter,
         // An interpreter opens its script by path, so a script is started by path.
         target: match plan.executable.format {
             Format::Elf | Format::Env { .. } => Target::Descriptor(program.as_fd()),
@@ -188,8 +209,8 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
         },
         argv: &argv,
         envp: &envp,
-    })?;
-    let proof = prove(&child, &plan.identity, plan.profile.network, landlock)?;
+    };
+    let (child, proof) = set_apart(recipe)?;
     Ok(Parked {
         child,
         proof,
@@ -201,26 +222,79 @@ pub fn park(order: Order<'_>) -> Result<Parked, SandboxError> {
     })
 }
 
-pub(super) fn own_network(network: Network) -> bool {
-    match network {
-        Network::Loopback => true,
-        Network::Off | Network::Full => false,
+/// Parks with namespaces where the host gives them, and without where it does not; the proof then says
+/// which step failed.
+fn set_apart(mut recipe: Recipe<'_>) -> Result<(HeldChild, Proof), SandboxError> {
+    let parked = stand(&recipe, None);
+    match parked {
+        Err(SandboxError::NoNamespaces { .. }) => {}
+        parked => return parked,
     }
+    recipe.root = None;
+    stand(&recipe, parked.err().as_ref())
+}
+
+/// Forks the child of `recipe` and proves it. `fallen`: why it has no namespaces.
+pub(super) fn stand(
+    recipe: &Recipe<'_>,
+    fallen: Option<&SandboxError>,
+) -> Result<(HeldChild, Proof), SandboxError> {
+    let child = fork(recipe)?;
+    let proof = prove(&child, recipe, fallen)?;
+    Ok((child, proof))
+}
+
+/// The name of a terminal on the host. tty(4)
+fn name_of(terminal: &OwnedFd) -> Option<AbsolutePath> {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", terminal.as_raw_fd())).ok()?;
+    AbsolutePath::new(link).ok()
 }
 
 /// What a child is forked from, in the words of this stage.
 pub(super) struct Recipe<'a> {
     pub(super) stdio: [BorrowedFd<'a>; 3],
-    pub(super) folder: BorrowedFd<'a>,
+    pub(super) folder: Folder<'a>,
     pub(super) terminal: Option<i32>,
     pub(super) identity: &'a Identity,
-    pub(super) own_network: bool,
+    pub(super) network: Network,
+    pub(super) landlock: Landlock,
+    /// The root it has in namespaces of its own; without one it stays in the host's.
+    pub(super) root: Option<&'a Root>,
     pub(super) canary: &'a Canary,
     pub(super) ruleset: BorrowedFd<'a>,
-    pub(super) filter: &'a [nix::libc::sock_filter],
     pub(super) target: Target<'a>,
     pub(super) argv: &'a Arguments,
     pub(super) envp: &'a Arguments,
+}
+
+impl Recipe<'_> {
+    /// Whether a network namespace keeps the host's away.
+    fn own_network(&self) -> bool {
+        match self.network {
+            Network::Loopback => true,
+            Network::Off => self.root.is_some(),
+            Network::Full => false,
+        }
+    }
+
+    /// In a root of its own no socket of the host has a name; those without one are kept away by scopes
+    /// or by the network namespace. unix(7)
+    fn unix_sockets(&self) -> UnixSockets {
+        if self.root.is_some() && (self.landlock.abi >= SCOPES || self.own_network()) {
+            UnixSockets::ByPath
+        } else {
+            self.landlock.unix_sockets()
+        }
+    }
+}
+
+/// The folder a child starts in.
+#[derive(Clone, Copy)]
+pub(super) struct Folder<'a> {
+    pub(super) fd: BorrowedFd<'a>,
+    pub(super) path: &'a AbsolutePath,
+    /// Whether the profile shows it; otherwise only its name is there in a root of its own.
+    pub(super) shown: bool,
 }
 
 /// Forks the child; it confines itself at once.
@@ -245,48 +319,73 @@ pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
             groups,
         }),
     };
+    let filter =
+        filter::program(recipe.network, recipe.unix_sockets()).map_err(SandboxError::Filter)?;
+    let folder = CString::new(recipe.folder.path.as_bytes()).map_err(SandboxError::nul)?;
+    let status = fstat(recipe.folder.fd).map_err(SandboxError::prepare("fstat"))?;
     let child = Child {
         control: theirs.as_fd(),
-        folder: recipe.folder,
+        folder: recipe.folder.fd,
+        folder_path: (
+            &folder,
+            recipe
+                .folder
+                .shown
+                .then_some((status.st_dev, status.st_ino)),
+        ),
         stdio: recipe.stdio,
         terminal: recipe.terminal,
         credentials,
         limits: &LIMITS,
-        own_network: recipe.own_network,
-        witness: recipe.canary.path(),
+        apart: recipe.root.map(|root| Apart {
+            root,
+            network: recipe.own_network(),
+            user: credentials.is_none(),
+        }),
+        own_network: recipe.own_network(),
+        outside: recipe.canary.path(),
+        witness: match recipe.root {
+            Some(_) => view::WITNESS,
+            None => recipe.canary.path(),
+        },
         ruleset: recipe.ruleset,
-        filter: recipe.filter,
+        filter: &filter,
         target: recipe.target,
         argv: recipe.argv,
         envp: recipe.envp,
     };
-    let child = HeldChild::fork(&child, ours).map_err(SandboxError::prepare("clone"))?;
+    let child = HeldChild::fork(&child, ours)?;
     fail::point("child-forked");
     Ok(child)
 }
 
 /// Waits until the child is confined and proves it.
-pub(super) fn prove(
+fn prove(
     child: &HeldChild,
-    identity: &Identity,
-    network: Network,
-    landlock: Landlock,
+    recipe: &Recipe<'_>,
+    fallen: Option<&SandboxError>,
 ) -> Result<Proof, SandboxError> {
     let before = match child.message().map_err(SandboxError::prepare("read"))? {
         Some(Message::Ready(before)) => before,
         Some(Message::Failed(step, errno)) => return Err(SandboxError::step(step, errno)),
-        Some(Message::Observed(_) | Message::ExecFailed(_)) | None => {
-            return Err(SandboxError::Gone);
-        }
+        Some(
+            Message::Observed(_)
+            | Message::ExecFailed(_)
+            | Message::Placed(..)
+            | Message::Unplaced(..),
+        )
+        | None => return Err(SandboxError::Gone),
     };
     fail::point("child-parked");
     let proof = proof::read(
         child,
         &Claims {
-            landlock,
-            network,
-            identity,
+            landlock: recipe.landlock,
+            network: recipe.network,
+            own_network: recipe.own_network(),
+            identity: recipe.identity,
             before,
+            fallen,
         },
     )?;
     fail::point("proof-read");

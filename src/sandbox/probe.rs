@@ -17,9 +17,9 @@ use super::blueprint::{Builder, Landlock, SCOPES, grants};
 use super::canary::Canary;
 use super::capabilities;
 use super::error::SandboxError;
-use super::filter;
-use super::park::{self, Recipe};
+use super::park::{self, Folder, Recipe};
 use super::proof::{Proof, Witness};
+use super::view::{self, Needs};
 
 /// Whether one layer works here, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,7 +47,7 @@ pub struct Probe {
 pub fn probe() -> Probe {
     let root = nix::unistd::geteuid().is_root();
     let mut layers = vec![landlock(), capabilities::layer(root)];
-    let off = throw_away(Network::Off);
+    let off = throw_away(Network::Off, false);
     layers.push(match &off {
         Ok(proof) => Layer {
             name: "sandbox",
@@ -69,7 +69,15 @@ pub fn probe() -> Probe {
         },
         Err(error) => broken("ptrace", error),
     });
-    layers.push(match throw_away(Network::Loopback) {
+    layers.push(match throw_away(Network::Off, true) {
+        Ok(_) => Layer {
+            name: "namespaces",
+            works: true,
+            seen: "a root, processes, terminals and scratch folders of its own".into(),
+        },
+        Err(error) => broken("namespaces", &error),
+    });
+    layers.push(match throw_away(Network::Loopback, false) {
         Ok(_) => Layer {
             name: "network loopback",
             works: true,
@@ -122,7 +130,7 @@ fn broken(name: &'static str, error: &SandboxError) -> Layer {
 }
 
 /// A child with the least of a sandbox, which is never told to start.
-fn throw_away(network: Network) -> Result<Proof, SandboxError> {
+fn throw_away(network: Network, apart: bool) -> Result<Proof, SandboxError> {
     let landlock = Landlock::running()?;
     let profile = Profile {
         name: ProfileName::ReadOnly,
@@ -131,11 +139,18 @@ fn throw_away(network: Network) -> Result<Proof, SandboxError> {
         write: Vec::new(),
         network,
     };
-    let filter = filter::program(network, landlock.unix_sockets()).map_err(SandboxError::Filter)?;
     let mut builder = Builder::new(landlock, network)?;
     builder.grant(&profile, &[])?;
     let ruleset = builder.finish()?;
     let canary = Canary::release(grants(&profile).map(|(path, _)| path))?;
+    let needs = Needs {
+        profile: &profile,
+        opened: &[],
+        programs: &[],
+        terminal: None,
+        named: &[],
+    };
+    let view = apart.then(|| view::root(&needs, landlock)).transpose()?;
     let nothing = Arguments::new([c"nothing".to_bytes()]).map_err(SandboxError::nul)?;
     let root = opened("/", OFlag::O_PATH | OFlag::O_DIRECTORY)?;
     let null = opened("/dev/null", OFlag::O_RDWR)?;
@@ -145,20 +160,26 @@ fn throw_away(network: Network) -> Result<Proof, SandboxError> {
     } else {
         Identity::Unchanged
     };
-    let child = park::fork(&Recipe {
+    let folder = AbsolutePath::new("/").map_err(|_| SandboxError::Gone)?;
+    let recipe = Recipe {
         stdio: [null.as_fd(), null.as_fd(), null.as_fd()],
-        folder: root.as_fd(),
+        folder: Folder {
+            fd: root.as_fd(),
+            path: &folder,
+            shown: false,
+        },
         terminal: None,
         identity: &identity,
-        own_network: park::own_network(network),
+        network,
+        landlock,
+        root: view.as_ref(),
         canary: &canary,
         ruleset: ruleset.as_fd(),
-        filter: &filter,
         target: Target::Path(c"/nonexistent"),
         argv: &nothing,
         envp: &nothing,
-    })?;
-    park::prove(&child, &identity, network, landlock)
+    };
+    Ok(park::stand(&recipe, None)?.1)
 }
 
 fn opened(path: &str, flags: OFlag) -> Result<OwnedFd, SandboxError> {

@@ -24,6 +24,7 @@ use super::blueprint::{Landlock, SCOPES};
 use super::error::{SandboxError, name};
 use super::held::HeldChild;
 
+mod namespaces;
 mod status;
 
 use status::Status;
@@ -125,8 +126,12 @@ pub(super) struct Claims<'a> {
     pub(super) landlock: Landlock,
     pub(super) network: Network,
     pub(super) identity: &'a Identity,
+    /// Whether it has a network namespace.
+    pub(super) own_network: bool,
     /// What the child could do before it was confined.
     pub(super) before: Observed,
+    /// Why it has no namespaces, where it was to have them.
+    pub(super) fallen: Option<&'a SandboxError>,
 }
 
 /// Proves the child, or says what does not hold.
@@ -141,10 +146,24 @@ pub(super) fn read(child: &HeldChild, claims: &Claims<'_>) -> Result<Proof, Sand
     facts.push(refused(
         "files outside the profile cannot be opened",
         "a file anybody may read: opened before",
-        claims.before.open,
-        after.open,
+        claims.before.witness,
+        after.witness,
         Errno::EACCES,
     )?);
+    let apart = child.first().is_some();
+    if apart {
+        facts.push(refused(
+            "files outside the profile are absent",
+            "a file of the host: opened before",
+            claims.before.outside,
+            after.outside,
+            Errno::ENOENT,
+        )?);
+        facts.push(namespaces::own(child, claims.own_network)?);
+    }
+    if let Some(fallen) = claims.fallen {
+        notes.push(fallen.to_string());
+    }
     match claims.network {
         Network::Off => facts.push(refused(
             "no network",
@@ -161,6 +180,13 @@ pub(super) fn read(child: &HeldChild, claims: &Claims<'_>) -> Result<Proof, Sand
         Network::Full => notes.push("network: everything the host can reach".into()),
     }
     match (claims.landlock.abi >= SCOPES, claims.before.signal) {
+        (_, Ok(())) if apart && after.signal == Err(Errno::ESRCH) => facts.push(refused(
+            "no signal to processes outside",
+            "signal 0 to the supervisor: sent before",
+            claims.before.signal,
+            after.signal,
+            Errno::ESRCH,
+        )?),
         (true, Ok(())) => facts.push(refused(
             "no signal to processes outside",
             "signal 0 to the supervisor: sent before",
@@ -262,9 +288,14 @@ fn ask(child: &HeldChild) -> Result<Observed, SandboxError> {
 fn answer(child: &HeldChild) -> Result<Observed, SandboxError> {
     match child.message().map_err(SandboxError::prepare("read"))? {
         Some(Message::Observed(observed)) => Ok(observed),
-        Some(Message::Failed(..) | Message::Ready(_) | Message::ExecFailed(_)) | None => {
-            Err(SandboxError::Gone)
-        }
+        Some(
+            Message::Failed(..)
+            | Message::Ready(_)
+            | Message::ExecFailed(_)
+            | Message::Placed(..)
+            | Message::Unplaced(..),
+        )
+        | None => Err(SandboxError::Gone),
     }
 }
 
@@ -317,10 +348,11 @@ fn watch(child: &HeldChild) -> Result<Option<Observed>, SandboxError> {
     }
 }
 
-/// The first result of each attempt.
+/// The results of the attempts, in the order in which they are made.
 #[derive(Default)]
 struct Seen {
-    open: Option<i64>,
+    outside: Option<i64>,
+    witness: Option<i64>,
     socket: Option<i64>,
     signal: Option<i64>,
     unshare: Option<i64>,
@@ -329,15 +361,17 @@ struct Seen {
 impl Seen {
     fn note(&mut self, number: Option<u64>, result: i64) {
         let slots = [
-            (libc::SYS_openat, &mut self.open),
+            (libc::SYS_openat, &mut self.outside),
+            (libc::SYS_openat, &mut self.witness),
             (libc::SYS_socket, &mut self.socket),
             (libc::SYS_kill, &mut self.signal),
             (libc::SYS_unshare, &mut self.unshare),
         ];
-        for (call, slot) in slots {
-            if number == Some(call.cast_unsigned()) && slot.is_none() {
-                *slot = Some(result);
-            }
+        let free = slots
+            .into_iter()
+            .find(|(call, slot)| number == Some(call.cast_unsigned()) && slot.is_none());
+        if let Some((_, slot)) = free {
+            *slot = Some(result);
         }
     }
 
@@ -350,7 +384,8 @@ impl Seen {
             })
         };
         Some(Observed {
-            open: result(self.open)?,
+            outside: result(self.outside)?,
+            witness: result(self.witness)?,
             socket: result(self.socket)?,
             signal: result(self.signal)?,
             unshare: result(self.unshare)?,

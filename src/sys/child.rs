@@ -16,10 +16,14 @@ use nix::unistd::Pid;
 use super::arguments::Arguments;
 use super::raw::{self, call, plain, prctl, word};
 
+mod apart;
 mod message;
+mod root;
 
+pub use apart::Apart;
 use message::{EXEC_FAILED, FAILED, OBSERVED, READY};
 pub use message::{Message, Observed, Step};
+pub use root::{Bind, Entry, Root, Rule, What};
 
 /// The command that makes a parked child repeat its observations.
 pub const OBSERVE: u8 = b'o';
@@ -70,8 +74,16 @@ pub struct Child<'a> {
     pub credentials: Option<Credentials<'a>>,
     /// Limits to set.
     pub limits: &'a [Limit],
-    /// Whether to move into a network namespace of its own, in which only the loopback device is up.
+    /// Namespaces of its own.
+    pub apart: Option<Apart<'a>>,
+    /// Without [`apart`](Self::apart): whether to move into a network namespace of its own, in which only
+    /// the loopback device is up.
     pub own_network: bool,
+    /// Its folder by path, for a root of its own, and what it has to be: device and inode, where
+    /// that is known.
+    pub folder_path: (&'a CStr, Option<(u64, u64)>),
+    /// A file of the host that opens before the child is confined and must not after it.
+    pub outside: &'a CStr,
     /// A file that opens before the ruleset and must not after it.
     pub witness: &'a CStr,
     /// The Landlock ruleset.
@@ -113,7 +125,10 @@ pub fn fork(child: &Child<'_>) -> Result<Forked, Errno> {
     // writes one int to `pidfd`. clone(2)
     let forked = unsafe { call(libc::SYS_clone, words) };
     if forked == Ok(0) {
-        live(child, parent);
+        match &child.apart {
+            Some(apart) => apart::found(child, apart, parent),
+            None => live(child, parent, None),
+        }
     }
     let restored = nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&old), None);
     let pid = Pid::from_raw(i32::try_from(forked?).map_err(|_| Errno::ESRCH)?);
@@ -123,16 +138,17 @@ pub fn fork(child: &Child<'_>) -> Result<Forked, Errno> {
     Ok(Forked { pid, pidfd })
 }
 
-/// The child, from its first to its last instruction of ours.
-fn live(child: &Child<'_>, parent: Pid) -> ! {
+/// The child, from its first to its last instruction of ours. `founded`: what its founder observed,
+/// where it has namespaces of its own.
+fn live(child: &Child<'_>, parent: Pid, founded: Option<Observed>) -> ! {
     let control = child.control.as_raw_fd();
-    let ended = match confine(child, parent) {
-        Err((step, errno)) => [FAILED, step as i32, errno as i32, 0, 0, 0],
+    let ended = match confine(child, parent, founded) {
+        Err((step, errno)) => [FAILED, step as i32, errno as i32, 0, 0, 0, 0],
         Ok(before) => {
-            let [a, b, c, d] = before.numbers();
-            say(control, [READY, a, b, c, d, 0]);
+            let [a, b, c, d, e] = before.numbers();
+            say(control, [READY, a, b, c, d, e, 0]);
             let errno = serve(child, parent, control);
-            [EXEC_FAILED, errno as i32, 0, 0, 0, 0]
+            [EXEC_FAILED, errno as i32, 0, 0, 0, 0, 0]
         }
     };
     say(control, ended);
@@ -143,15 +159,20 @@ fn live(child: &Child<'_>, parent: Pid) -> ! {
 
 /// Every step of the confinement, in the one order that works; each needs those before it or would be
 /// refused by those after it.
-fn confine(child: &Child<'_>, parent: Pid) -> Result<Observed, (Step, Errno)> {
+fn confine(
+    child: &Child<'_>,
+    parent: Pid,
+    founded: Option<Observed>,
+) -> Result<Observed, (Step, Errno)> {
     let at = |step: Step| move |errno: Errno| (step, errno);
+    let control = child.control.as_raw_fd();
 
     reset_signals();
     plain(libc::SYS_setsid, [0; 6]).map_err(at(Step::Session))?;
 
     // Before anything is given up: it needs CAP_SYS_ADMIN, or makes a user namespace, which resets
     // securebits, bounding set and parent-death signal. user_namespaces(7)
-    if child.own_network {
+    if child.own_network && child.apart.is_none() {
         super::loopback::enter().map_err(at(Step::Network))?;
     }
 
@@ -161,15 +182,10 @@ fn confine(child: &Child<'_>, parent: Pid) -> Result<Observed, (Step, Errno)> {
         change_ids(&credentials).map_err(at(Step::Ids))?;
     }
 
-    // After the change of ids, which clears it. prctl(2), PR_SET_PDEATHSIG
-    prctl(libc::PR_SET_PDEATHSIG, word(libc::SIGKILL), 0).map_err(at(Step::ParentDeath))?;
-    let now = plain(libc::SYS_getppid, [0; 6]).map_err(at(Step::ParentDeath))?;
-    if now != c_long::from(parent.as_raw()) {
-        return Err((Step::ParentDeath, Errno::ESRCH));
-    }
+    // After the change of ids, which clears it.
+    apart::stay_with_parent(control).map_err(at(Step::ParentDeath))?;
 
-    let folder = child.folder.as_raw_fd();
-    plain(libc::SYS_fchdir, [word(folder), 0, 0, 0, 0, 0]).map_err(at(Step::Folder))?;
+    go_to_folder(child).map_err(at(Step::Folder))?;
     set_stdio(child).map_err(at(Step::Stdio))?;
     close_rest(child).map_err(at(Step::Descriptors))?;
     for limit in child.limits {
@@ -177,10 +193,18 @@ fn confine(child: &Child<'_>, parent: Pid) -> Result<Observed, (Step, Errno)> {
     }
     prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0).map_err(at(Step::NoNewPrivs))?;
 
-    // The control of every later observation: what is refused afterwards worked here.
-    let before = observe(child, parent);
+    // The control of every later observation: what is refused afterwards worked here, or before the
+    // tree was set apart.
+    let here = observe(child, parent);
+    let before = founded.map_or(here, |founded| Observed {
+        witness: here.witness,
+        ..founded
+    });
 
     let ruleset = child.ruleset.as_raw_fd();
+    if let Some(apart) = &child.apart {
+        root::allow(ruleset, &apart.root.rules).map_err(at(Step::Landlock))?;
+    }
     plain(
         libc::SYS_landlock_restrict_self,
         [word(ruleset), 0, 0, 0, 0, 0],
@@ -210,8 +234,8 @@ fn serve(child: &Child<'_>, parent: Pid, control: RawFd) -> Errno {
             Err(errno) => return errno,
             Ok(0) => return Errno::EPIPE,
             Ok(_) if command == OBSERVE => {
-                let [a, b, c, d] = observe(child, parent).numbers();
-                say(control, [OBSERVED, a, b, c, d, 0]);
+                let [a, b, c, d, e] = observe(child, parent).numbers();
+                say(control, [OBSERVED, a, b, c, d, e, 0]);
             }
             Ok(_) if command == EXECUTE => return execute(child),
             Ok(_) => return Errno::EBADMSG,
@@ -221,11 +245,8 @@ fn serve(child: &Child<'_>, parent: Pid, control: RawFd) -> Errno {
 
 /// Tries what the confinement is to refuse; harmless where it is not refused.
 fn observe(child: &Child<'_>, parent: Pid) -> Observed {
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-    let path = child.witness.as_ptr() as usize;
-    let words = [word(libc::AT_FDCWD), path, word(flags), 0, 0, 0];
-    // SAFETY: `witness` is a NUL-terminated string that outlives the call. openat(2)
-    let open = closed(unsafe { call(libc::SYS_openat, words) });
+    let outside = opens(child.outside);
+    let witness = opens(child.witness);
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     let socket = closed(plain(
         libc::SYS_socket,
@@ -235,11 +256,36 @@ fn observe(child: &Child<'_>, parent: Pid) -> Observed {
     // Changes nothing and always succeeds, unless a filter refuses it. unshare(2)
     let unshare = plain(libc::SYS_unshare, [0; 6]).map(|_| ());
     Observed {
-        open,
+        outside,
+        witness,
         socket,
         signal,
         unshare,
     }
+}
+
+fn opens(path: &CStr) -> Result<(), Errno> {
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    let words = [
+        word(libc::AT_FDCWD),
+        path.as_ptr() as usize,
+        word(flags),
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the path is a NUL-terminated string that outlives the call. openat(2)
+    closed(unsafe { call(libc::SYS_openat, words) })
+}
+
+/// By its descriptor; in a root of its own by its path, and only when the very folder stands there.
+fn go_to_folder(child: &Child<'_>) -> Result<(), Errno> {
+    if child.apart.is_some() {
+        let (path, id) = child.folder_path;
+        return root::change_folder(path, id);
+    }
+    let folder = child.folder.as_raw_fd();
+    plain(libc::SYS_fchdir, [word(folder), 0, 0, 0, 0, 0]).map(|_| ())
 }
 
 /// Closes what was opened; only whether it opened matters.
@@ -287,6 +333,14 @@ fn reset_signals() {
     ];
     // SAFETY: the kernel reads eight bytes from `none`. rt_sigprocmask(2)
     unsafe { call(libc::SYS_rt_sigprocmask, words) }.ok();
+}
+
+/// Orphans that end are reaped by the kernel. sigaction(2), SIGCHLD
+fn ignore_children() {
+    let ignore: [usize; 4] = [libc::SIG_IGN, 0, 0, 0];
+    let words = [word(libc::SIGCHLD), ignore.as_ptr() as usize, 0, 8, 0, 0];
+    // SAFETY: a `struct kernel_sigaction` whose handler is SIG_IGN, without flags or mask; it is read.
+    unsafe { call(libc::SYS_rt_sigaction, words) }.ok();
 }
 
 /// Empties the bounding set and locks the bits that give uid 0 its capabilities, where CAP_SETPCAP is

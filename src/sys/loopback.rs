@@ -25,21 +25,26 @@ pub(super) fn enter() -> Result<(), Errno> {
         Err(Errno::EPERM) => {
             let both = libc::CLONE_NEWUSER | libc::CLONE_NEWNET;
             plain(libc::SYS_unshare, [word(both), 0, 0, 0, 0, 0])?;
-            write(c"/proc/self/setgroups", b"deny")?;
-            let mut line = [0u8; 48];
-            write(c"/proc/self/uid_map", identity_map(&mut line, uid))?;
-            write(c"/proc/self/gid_map", identity_map(&mut line, gid))?;
-            // Gaining the namespace's capabilities took it away, and with it the parent's right to
-            // trace this child. prctl(2), PR_SET_DUMPABLE
-            prctl(libc::PR_SET_DUMPABLE, 1, 0)?;
+            map_ids(uid, gid)?;
         }
         Err(errno) => return Err(errno),
     }
     up()
 }
 
+/// The caller's ids stand for themselves in the user namespace it has just made. user_namespaces(7)
+pub(super) fn map_ids(uid: std::ffi::c_long, gid: std::ffi::c_long) -> Result<(), Errno> {
+    write(c"/proc/self/setgroups", b"deny")?;
+    let mut line = [0u8; 48];
+    write(c"/proc/self/uid_map", identity_map(&mut line, uid))?;
+    write(c"/proc/self/gid_map", identity_map(&mut line, gid))?;
+    // Gaining the namespace's capabilities took it away, and with it the parent's right to trace this
+    // child. prctl(2), PR_SET_DUMPABLE
+    prctl(libc::PR_SET_DUMPABLE, 1, 0).map(|_| ())
+}
+
 /// SIOCSIFFLAGS, IFF_UP on `lo`. netdevice(7)
-fn up() -> Result<(), Errno> {
+pub(super) fn up() -> Result<(), Errno> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
     let socket = plain(
         libc::SYS_socket,

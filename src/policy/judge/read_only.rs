@@ -57,7 +57,26 @@ pub(super) fn variable(policy: &Policy, name: &[u8]) -> Option<RuleRef> {
     (harmless && applies).then(|| built_in(ENV_ID, ENV_TEXT))
 }
 
+/// `PROGRAM --version` and `PROGRAM --help`, and nothing else. The proxies of rustup fetch a whole
+/// toolchain first where the workspace asks for one.
+fn tells_of_itself(view: &View<'_>) -> bool {
+    let [_, word] = view.sub.argv.as_slice() else {
+        return false;
+    };
+    let asks = matches!(word.as_static(), Some(b"--version" | b"--help"));
+    let known = view.reading.seen.iter().all(|seen| {
+        matches!(
+            seen.effect(),
+            Some(Effect::Harmless | Effect::Neutral | Effect::Known)
+        )
+    });
+    asks && known && view.reading.seen.len() == 1 && view.base_name() != Some(b"cargo")
+}
+
 fn only_reads(view: &View<'_>) -> bool {
+    if tells_of_itself(view) {
+        return true;
+    }
     let reading = &view.reading;
     let Some(level) = reading.level() else {
         return false;
@@ -66,7 +85,8 @@ fn only_reads(view: &View<'_>) -> bool {
         .carrier
         .as_ref()
         .is_some_and(|carrier| carrier.kind != CarrierKind::Find && !asks_only(view));
-    let proved = level.read_only || asks_only(view);
+    let lists = level.lists_with.iter().any(|option| reading.has(option));
+    let proved = (level.read_only && (lists || !level.lists_only)) || asks_only(view);
     let options = reading
         .seen
         .iter()
@@ -80,6 +100,7 @@ fn only_reads(view: &View<'_>) -> bool {
         });
     let operands = reading.uses().iter().all(|operand| match operand.kind {
         Some(OperandKind::Text | OperandKind::Read | OperandKind::Variable) => true,
+        Some(OperandKind::Effect) if lists => true,
         Some(
             OperandKind::Write
             | OperandKind::Assignment

@@ -166,9 +166,32 @@ pub struct Program {
     pub(crate) replaced_by: Vec<String>,
     pub(crate) text: Option<Language>,
     pub(crate) carrier: Option<Carrier>,
-    pub(crate) subcommands: Vec<Program>,
+    /// Its sub-commands, each with a grammar of its own.
+    pub subcommands: Vec<Program>,
+    /// Lines that show what is claimed; `tests/knowledge.rs` judges every one.
+    pub examples: Examples,
     pub(crate) plain_output: bool,
     pub(crate) reads_variables: bool,
+    /// With one of these options it only lists or asks, and its operands only select.
+    pub(crate) lists_with: Vec<String>,
+    /// Whether it only reads with one of `lists_with` alone.
+    pub(crate) lists_only: bool,
+}
+
+/// Lines about one program, each judged under the read-only defaults alone with the program a trusted
+/// file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Examples {
+    /// It only reads: allowed.
+    #[serde(default)]
+    pub read_only: Vec<String>,
+    /// It writes, sends or starts something: not allowed.
+    #[serde(default)]
+    pub acts: Vec<String>,
+    /// An option or sub-command that nobody knows: not allowed.
+    #[serde(default)]
+    pub unknown: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -214,12 +237,30 @@ struct ProgramText {
     plain_output: bool,
     #[serde(default)]
     reads_variables: bool,
+    #[serde(default)]
+    lists_with: Vec<String>,
+    #[serde(default)]
+    lists_only: bool,
+    #[serde(default)]
+    examples: Examples,
 }
 
 /// Reads one file.
 pub(crate) fn parse(text: &str) -> Result<Vec<Program>, String> {
     let file: FileText = toml::from_str(text).map_err(|error| error.to_string())?;
     file.program.into_iter().map(Program::try_from).collect()
+}
+
+impl Program {
+    /// Whether it, or one of its sub-commands, can be proved to only read.
+    pub fn can_be_read_only(&self) -> bool {
+        self.read_only || self.subcommands.iter().any(Self::can_be_read_only)
+    }
+
+    /// Whether it, or one of its sub-commands, tells options from operands.
+    pub fn has_options(&self) -> bool {
+        self.style != Style::None || self.subcommands.iter().any(Self::has_options)
+    }
 }
 
 impl TryFrom<ProgramText> for Program {
@@ -269,6 +310,9 @@ impl TryFrom<ProgramText> for Program {
                 .collect::<Result<_, _>>()?,
             plain_output: text.plain_output,
             reads_variables: text.reads_variables,
+            lists_with: text.lists_with,
+            lists_only: text.lists_only,
+            examples: text.examples,
         })
     }
 }

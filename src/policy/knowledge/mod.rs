@@ -18,7 +18,7 @@ pub(super) use grammar::{CarrierKind, Effect, OperandKind, ValueKind};
 pub(super) use reading::Reading;
 
 pub use files::{ProgramFile, program_files};
-pub use grammar::Program;
+pub use grammar::{Examples, Program};
 
 /// The programs of one file, `None` when the file is broken: its programs are then unknown carriers.
 type Parsed = OnceLock<Option<Vec<Program>>>;

@@ -26,19 +26,18 @@ pub(crate) fn safety(language: Language, text: &[u8]) -> Safety {
 }
 
 /// awk starts programs by `system`, `|`, `getline` from a pipe, writes by `>`, and gawk loads code by
-/// `@`. A text without any of these can do neither; comparisons with `>` fall out with the rest.
+/// `@`. A text without any of these can do neither. Before the first brace, wherever it stands, no
+/// statement can, so a `>` there compares; the other comparisons fall out with the rest.
 fn awk(text: &[u8]) -> bool {
+    let braces = text.iter().position(|byte| *byte == b'{');
+    let statements = text.get(braces.unwrap_or(text.len())..);
+    if statements.is_some_and(|rest| rest.contains(&b'>')) {
+        return false;
+    }
     let has = |needle: &[u8]| text.windows(needle.len()).any(|window| window == needle);
-    ![
-        b"system".as_slice(),
-        b">",
-        b"getline",
-        b"@",
-        b"close",
-        b"\\",
-    ]
-    .iter()
-    .any(|word| has(word))
+    ![b"system".as_slice(), b"getline", b"@", b"close", b"\\"]
+        .iter()
+        .any(|word| has(word))
         && !pipes(text)
 }
 
@@ -195,9 +194,13 @@ mod tests {
     fn awk_printing_is_harmless_and_the_rest_is_not() {
         assert!(awk(b"{print $1}"));
         assert!(awk(b"$1 == 2 || /x/ {n += $2} END {print n}"));
+        assert!(awk(b"$1 > 3"));
+        assert!(awk(b"$1 >= 3 && $2 > $1 {print}"));
         for text in [
             "BEGIN{system(\"x\")}",
             "{print > \"f\"}",
+            "$1 > 3 {x=\"}\"; print > \"f\"}",
+            "/}/ {print > \"f\"}",
             "{\"id\" | getline}",
             "@load \"x\"",
             // A run of three is an `or` and a pipe, wherever another pipe stands.

@@ -1,9 +1,9 @@
-//! What a child tells its parent: six ints, sent as one packet.
+//! What a child tells its parent: seven ints, sent as one packet.
 
 use nix::errno::Errno;
 
 /// Ints in a message.
-pub(super) const LENGTH: usize = 6;
+pub(super) const LENGTH: usize = 7;
 /// Bytes in a message.
 const BYTES: usize = LENGTH * size_of::<i32>();
 
@@ -11,6 +11,8 @@ pub(super) const FAILED: i32 = 1;
 pub(super) const READY: i32 = 2;
 pub(super) const OBSERVED: i32 = 3;
 pub(super) const EXEC_FAILED: i32 = 4;
+pub(super) const PLACED: i32 = 5;
+pub(super) const UNPLACED: i32 = 6;
 
 /// A step between fork and exec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +42,14 @@ pub enum Step {
     Landlock,
     /// seccomp(2)
     Filter,
+    /// unshare(2) and clone(2) of the namespaces
+    Namespaces,
+    /// The mounts of the new root
+    Root,
 }
 
 impl Step {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Session,
         Self::Capabilities,
         Self::Ids,
@@ -56,6 +62,8 @@ impl Step {
         Self::NoNewPrivs,
         Self::Landlock,
         Self::Filter,
+        Self::Namespaces,
+        Self::Root,
     ];
 
     /// The system call of the step.
@@ -73,10 +81,12 @@ impl Step {
             Self::NoNewPrivs => "prctl(PR_SET_NO_NEW_PRIVS)",
             Self::Landlock => "landlock_restrict_self",
             Self::Filter => "seccomp",
+            Self::Namespaces => "unshare",
+            Self::Root => "mount",
         }
     }
 
-    fn of(number: i32) -> Option<Self> {
+    pub(super) fn of(number: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|step| *step as i32 == number)
     }
 }
@@ -84,8 +94,10 @@ impl Step {
 /// How each observation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// openat(2) of the witness.
-    pub open: Result<(), Errno>,
+    /// openat(2) of a file of the host outside the profile.
+    pub outside: Result<(), Errno>,
+    /// openat(2) of the witness, which only the ruleset refuses.
+    pub witness: Result<(), Errno>,
     /// socket(2), AF_INET.
     pub socket: Result<(), Errno>,
     /// kill(2) of the parent with signal 0.
@@ -95,18 +107,25 @@ pub struct Observed {
 }
 
 impl Observed {
-    pub(super) fn numbers(self) -> [i32; 4] {
-        [self.open, self.socket, self.signal, self.unshare]
-            .map(|result| result.map_or_else(|errno| errno as i32, |()| 0))
+    pub(super) fn numbers(self) -> [i32; 5] {
+        [
+            self.outside,
+            self.witness,
+            self.socket,
+            self.signal,
+            self.unshare,
+        ]
+        .map(|result| result.map_or_else(|errno| errno as i32, |()| 0))
     }
 
-    fn of(numbers: [i32; 4]) -> Self {
-        let [open, socket, signal, unshare] = numbers.map(|number| match number {
+    fn of(numbers: [i32; 5]) -> Self {
+        let [outside, witness, socket, signal, unshare] = numbers.map(|number| match number {
             0 => Ok(()),
             errno => Err(Errno::from_raw(errno)),
         });
         Self {
-            open,
+            outside,
+            witness,
             socket,
             signal,
             unshare,
@@ -125,6 +144,11 @@ pub enum Message {
     Observed(Observed),
     /// The exec failed; the child is gone.
     ExecFailed(Errno),
+    /// Namespaces stand; the first process in them and the child, as the parent numbers them.
+    Placed(i32, i32),
+    /// Namespaces do not stand because of this step; the first process in them, if there is one, has to
+    /// be reaped.
+    Unplaced(Step, Errno, Option<i32>),
 }
 
 impl Message {
@@ -134,13 +158,19 @@ impl Message {
     /// Reads a message; `None` for anything a child does not say.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (ints, rest) = bytes.as_chunks::<4>();
-        let [kind, a, b, c, d, _] = *<&[[u8; 4]; LENGTH]>::try_from(ints).ok()?;
-        let [kind, a, b, c, d] = [kind, a, b, c, d].map(i32::from_ne_bytes);
+        let [kind, a, b, c, d, e, _] = *<&[[u8; 4]; LENGTH]>::try_from(ints).ok()?;
+        let [kind, a, b, c, d, e] = [kind, a, b, c, d, e].map(i32::from_ne_bytes);
         match kind {
             _ if !rest.is_empty() => None,
             FAILED => Some(Self::Failed(Step::of(a)?, Errno::from_raw(b))),
-            READY => Some(Self::Ready(Observed::of([a, b, c, d]))),
-            OBSERVED => Some(Self::Observed(Observed::of([a, b, c, d]))),
+            READY => Some(Self::Ready(Observed::of([a, b, c, d, e]))),
+            OBSERVED => Some(Self::Observed(Observed::of([a, b, c, d, e]))),
+            PLACED => Some(Self::Placed(a, b)),
+            UNPLACED => Some(Self::Unplaced(
+                Step::of(a)?,
+                Errno::from_raw(b),
+                (c != 0).then_some(c),
+            )),
             EXEC_FAILED => Some(Self::ExecFailed(Errno::from_raw(a))),
             _ => None,
         }
