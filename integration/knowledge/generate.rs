@@ -60,7 +60,7 @@ pub struct Maker<'a> {
     depth: usize,
     /// The text is for a shell that knows no more than POSIX.
     posix: bool,
-    documents: usize,
+    locks: usize,
 }
 
 impl<'a> Maker<'a> {
@@ -80,13 +80,13 @@ impl<'a> Maker<'a> {
             carriers: carriers.to_vec(),
             depth: 0,
             posix: false,
-            documents: 0,
+            locks: 0,
         }
     }
 
     /// A whole line.
     pub fn line(&mut self) -> String {
-        (self.depth, self.posix, self.documents) = (0, false, 0);
+        (self.depth, self.posix, self.locks) = (0, false, 0);
         self.list()
     }
 
@@ -443,14 +443,15 @@ impl<'a> Maker<'a> {
                     "-o",
                     "--verbose",
                 ]);
+                // One inside another would wait for ever on the same file.
+                self.locks += 1;
+                let lock = format!("lock{}", self.locks);
                 if self.rng.once_in(3) {
                     let text = self.text();
-                    format!(
-                        "flock {options}lock {} {text}",
-                        self.rng.pick(&["-c", "--command"])
-                    )
+                    let option = self.rng.pick(&["-c", "--command"]);
+                    format!("flock {options}{lock} {option} {text}")
                 } else {
-                    format!("flock {options}lock {}", self.inner())
+                    format!("flock {options}{lock} {}", self.inner())
                 }
             }
             "busybox" => format!(

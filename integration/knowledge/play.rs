@@ -55,6 +55,8 @@ pub enum How {
     Exactly,
     /// By words that are known only at run time.
     Shape,
+    /// A shell that a carrier hands a text of its own arguments; what the text starts is predicted.
+    Handed,
     /// Not, in a line that was said to be undecided.
     Excused,
     /// Not at all.
@@ -67,7 +69,7 @@ pub struct Start {
     pub how: How,
     pub argv: Vec<String>,
     pub folder: String,
-    /// The program that was this process before, when it carried this one by exec or fork.
+    /// The program that this process, or the one it is a copy of, was before.
     pub by: String,
 }
 
@@ -173,14 +175,15 @@ fn undecided(answer: &Answer) -> Option<String> {
         return Some(format!("opaque: {}", opaque.reason));
     }
     let subs = answer.survey().script.subcommands.iter();
-    subs.zip(&answer.judgement().subcommands)
-        .find(|(_, judged)| judged.reason == Reason::Dynamic)
-        .map(|(sub, _)| {
-            format!(
-                "dynamic: {}",
-                String::from_utf8_lossy(sub.program().unwrap_or(b"a name"))
-            )
-        })
+    let (sub, _) = subs
+        .zip(&answer.judgement().subcommands)
+        .find(|(_, judged)| judged.reason == Reason::Dynamic)?;
+    let why = match sub.program() {
+        None => "a name that is known only at run time",
+        Some(_) if sub.static_argv().is_none() => "a word that is known only at run time",
+        Some(_) => "what a program of known words starts",
+    };
+    Some(format!("dynamic: {why}"))
 }
 
 /// The best prediction of an exec: by any sub-command.
@@ -198,11 +201,32 @@ fn how(answer: &Answer, exec: &Exec, undecided: bool) -> How {
         How::Exactly
     } else if found.contains(&How::Shape) {
         How::Shape
+    } else if is_handed(answer, exec) {
+        How::Handed
     } else if undecided {
         How::Excused
     } else {
         How::Missed
     }
+}
+
+/// `/bin/sh -c TEXT` where TEXT is an argument of a predicted carrier.
+fn is_handed(answer: &Answer, exec: &Exec) -> bool {
+    let [shell, option, text] = exec.argv.as_slice() else {
+        return false;
+    };
+    let mut subs = answer.survey().script.subcommands.iter();
+    shell == b"/bin/sh"
+        && option == b"-c"
+        && subs.any(|sub| {
+            let name = sub.program().unwrap_or_default();
+            let name = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
+            name == exec.by.as_bytes()
+                && sub
+                    .argv
+                    .iter()
+                    .any(|word| word.as_static() == Some(text.as_slice()))
+        })
 }
 
 fn predicts(sub: &SubCommand, lookup: &Lookup, exec: &Exec) -> Option<How> {
@@ -314,6 +338,14 @@ fn follow() -> io::Result<Vec<Exec>> {
         };
         let (pid, signal) = match status {
             WaitStatus::PtraceEvent(pid, _, event) => {
+                if event != nix::libc::PTRACE_EVENT_EXEC
+                    && let Ok(child) = ptrace::getevent(pid)
+                    && let Ok(child) = i32::try_from(child)
+                    && let Some(name) = names.get(&pid.as_raw()).cloned()
+                {
+                    // A copy of this process, so far.
+                    names.entry(child).or_insert(name);
+                }
                 if event == nix::libc::PTRACE_EVENT_EXEC
                     && let Ok(exec) = look(pid, &mut names)
                 {
@@ -345,18 +377,7 @@ fn look(pid: Pid, names: &mut std::collections::BTreeMap<i32, String>) -> io::Re
     // Each argument ends with a zero.
     argv.pop();
     let file = fs::read_link(format!("{place}/exe"))?;
-    let stat = fs::read_to_string(format!("{place}/stat"))?;
-    let parent = stat
-        .rsplit(')')
-        .next()
-        .and_then(|rest| rest.split_whitespace().nth(1));
-    let parent = parent.and_then(|pid| pid.parse::<i32>().ok()).unwrap_or(0);
-    // A program that executes another in its own place carried it, else the parent did.
-    let by = names
-        .get(&pid.as_raw())
-        .or_else(|| names.get(&parent))
-        .cloned()
-        .unwrap_or_default();
+    let by = names.get(&pid.as_raw()).cloned().unwrap_or_default();
     let name = file
         .file_name()
         .unwrap_or_default()
