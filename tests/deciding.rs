@@ -8,7 +8,7 @@ use tipstaff::approval::{
     ApproverError, Attached, Cause, Decision, Denial, Forced, Inputs, Nobody, Policy, Sandbox,
     Strictures, Wait, decide, profile_for,
 };
-use tipstaff::model::access::{Access, Survey};
+use tipstaff::model::access::{Access, Survey, Traits};
 use tipstaff::model::judgement::{AccessJudgement, Judgement, Reason, SubJudgement};
 use tipstaff::model::level::Level;
 use tipstaff::model::mode::Mode;
@@ -112,6 +112,10 @@ fn survey(program: &str) -> Survey {
             ..Script::default()
         },
         accesses: vec![vec![Access::Command]],
+        traits: vec![Traits {
+            privileged: program == "/usr/bin/mount",
+            runs_workspace_code: false,
+        }],
     }
 }
 

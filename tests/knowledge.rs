@@ -1,8 +1,11 @@
 //! What the program knowledge claims, shown by the examples it carries.
 
+#![allow(clippy::panic, reason = "a test may panic")]
+
 mod support;
 
 use support::{Machine, policy};
+use tipstaff::approval::SEVERITIES;
 use tipstaff::policy::{Program, program_files};
 
 fn programs() -> impl Iterator<Item = (&'static str, Program)> {
@@ -35,6 +38,109 @@ fn every_example_is_judged_as_it_says() {
                     wrong.push(format!("{file}: {class}: `{line}`: {answer}"));
                 }
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The rows of the page and the table, in the same order.
+#[test]
+fn the_page_on_severity_shows_the_table() {
+    let page = include_str!("../docs/risk.md");
+    let shown: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .skip(1)
+        .collect();
+    let table: Vec<String> = SEVERITIES
+        .iter()
+        .map(|(risk, authority, severity, why)| {
+            format!(
+                "| {} | {} | {} | {why} |",
+                risk.word(),
+                authority.word(),
+                severity.word()
+            )
+        })
+        .collect();
+    assert_eq!(shown, table);
+}
+
+/// The same keys and claims hold for the program the page on knowledge ends with.
+#[test]
+fn the_page_on_knowledge_shows_a_program_that_loads() {
+    let page = include_str!("../docs/knowledge.md");
+    let text = page
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .unwrap_or_default();
+    let file = tipstaff::policy::ProgramFile {
+        name: "knowledge.md",
+        names: &[],
+        text: Box::leak(text.to_owned().into_boxed_str()),
+    };
+    let programs = file.programs().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(programs.len(), 1);
+    for program in programs {
+        assert!(lacks(&program).is_empty());
+    }
+}
+
+/// The classes of examples a program lacks.
+fn lacks(program: &Program) -> Vec<String> {
+    let examples = &program.examples;
+    let mut lacks = Vec::new();
+    let mut want = |wanted: bool, lines: &[String], class: &str| {
+        if wanted && lines.is_empty() {
+            lacks.push(class.to_owned());
+        }
+    };
+    want(program.can_be_read_only(), &examples.read_only, "read_only");
+    want(true, &examples.acts, "acts");
+    want(program.has_options(), &examples.unknown, "unknown");
+    for path in read_only_paths(program) {
+        let shown = examples.read_only.iter().any(|line| {
+            let mut words = line.split(' ');
+            path.iter()
+                .all(|names| words.any(|word| names.iter().any(|name| name == word)))
+        });
+        if !shown {
+            lacks.push(format!(
+                "read_only of `{}`",
+                path.into_iter()
+                    .flatten()
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            ));
+        }
+    }
+    lacks
+}
+
+/// The names of each sub-command that only reads, outermost first.
+fn read_only_paths(program: &Program) -> Vec<Vec<&Vec<String>>> {
+    let mut paths = Vec::new();
+    for sub in &program.subcommands {
+        if sub.read_only {
+            paths.push(vec![&sub.names]);
+        }
+        for mut below in read_only_paths(sub) {
+            below.insert(0, &sub.names);
+            paths.push(below);
+        }
+    }
+    paths
+}
+
+#[test]
+fn every_program_shows_what_is_claimed_of_it() {
+    let mut wrong = Vec::new();
+    for (file, program) in programs() {
+        let name = program.names.join(" ");
+        for class in lacks(&program) {
+            wrong.push(format!("{file}: `{name}` has no example of {class}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -28,7 +28,6 @@ use crate::model::profile::ProfileName;
 use crate::model::verdict::Verdict;
 
 use super::approver::Nobody;
-use super::risk;
 
 /// What the policy stage handed on.
 #[derive(Clone, Copy, Debug)]
@@ -110,11 +109,9 @@ impl Forced {
             }
         }
         survey
-            .script
-            .subcommands
+            .traits
             .iter()
-            .filter_map(|subcommand| subcommand.program())
-            .any(risk::is_privileged)
+            .any(|traits| traits.privileged)
             .then_some(Self::Privileged)
     }
 

@@ -33,7 +33,7 @@ pub use external::External;
 pub use object::{ObjectId, identify};
 pub use question::{File, Part, Question, Rule, Told};
 pub use render::{Detail, Paint, render, spoken, why};
-pub use risk::{Authority, Risk, Severity};
+pub use risk::{Authority, Risk, Severity, TABLE as SEVERITIES};
 pub use terminal::Terminal;
 pub use wait::{Cause, Wait};
 pub use words::{Scrub, Shown};

@@ -66,6 +66,7 @@ pub fn identify(plan: &Plan, survey: &Survey, resolved: &Resolved) -> ObjectId {
         "executable": executable(&plan.executable),
         "subcommands": survey.script.subcommands.len(),
         "programs": resolved.lookups.iter().map(lookup).collect::<Vec<_>>(),
+        "scripts": resolved.scripts.values().map(executable).collect::<Vec<_>>(),
         "cwd": bytes(plan.cwd.as_bytes()),
         "environment": environment(plan),
         "profile": {

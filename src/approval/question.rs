@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::access::{Access, PathAccess, Resolved, Survey};
+use crate::model::access::{Access, PathAccess, Resolved, Source, Survey};
 use crate::model::executable::{Executable, Lookup, Trust};
 use crate::model::judgement::{AccessJudgement, Judgement, Reason, RuleRef, SubJudgement};
 use crate::model::level::Level;
@@ -123,6 +123,8 @@ pub struct Part {
     pub authority: Authority,
     /// How much care it deserves.
     pub severity: Severity,
+    /// Why it is that severe.
+    pub stakes: &'static str,
     /// Whether its program is known to run workspace code.
     pub runs_workspace_code: bool,
 }
@@ -268,6 +270,7 @@ impl Part {
             "risk": self.risk.word(),
             "authority": self.authority.word(),
             "severity": self.severity.word(),
+            "stakes": self.stakes,
             "runs_workspace_code": self.runs_workspace_code,
         })
     }
@@ -285,9 +288,9 @@ fn part(told: &Told<'_>, index: usize, subcommand: &SubCommand, scrub: Scrub<'_>
         remedy: None,
     };
     let judged = told.judgement.subcommands.get(index).unwrap_or(&unjudged);
-    let program = subcommand.program();
+    let traits = told.survey.traits.get(index).copied().unwrap_or_default();
     let (risk, authority) = risk::classify(
-        program,
+        traits,
         lookup,
         judged,
         told.workspace,
@@ -302,7 +305,10 @@ fn part(told: &Told<'_>, index: usize, subcommand: &SubCommand, scrub: Scrub<'_>
         },
         carried_by: subcommand.carrier.map(|carrier| carrier.saturating_add(1)),
         program: no_file(lookup).map(|words| show(words.as_bytes())),
-        files: files(lookup.and_then(Lookup::executable), scrub),
+        files: files(lookup.and_then(Lookup::executable), scrub)
+            .into_iter()
+            .chain(scripts(told, judged).flat_map(|file| files(Some(file), scrub)))
+            .collect(),
         verdict: judged.verdict,
         reason: judged.reason,
         rule: judged.rule.as_ref().map(|one| rule(one, scrub)),
@@ -316,7 +322,8 @@ fn part(told: &Told<'_>, index: usize, subcommand: &SubCommand, scrub: Scrub<'_>
         risk,
         authority,
         severity: risk::severity(risk, authority),
-        runs_workspace_code: program.is_some_and(risk::runs_workspace_code),
+        stakes: risk::stakes(risk, authority),
+        runs_workspace_code: traits.runs_workspace_code,
     }
 }
 
@@ -333,6 +340,24 @@ fn no_file(lookup: Option<&Lookup>) -> Option<String> {
 }
 
 /// The file and its interpreters, outermost first.
+/// The files whose text the program runs.
+fn scripts<'a>(
+    told: &Told<'a>,
+    judged: &'a SubJudgement,
+) -> impl Iterator<Item = &'a Executable> + use<'a> {
+    let resolved = told.resolved;
+    judged.accesses.iter().filter_map(|one| match &one.access {
+        Access::Read(file) if file.source == Source::Script => {
+            resolved.scripts.get(file.path.as_ref()?)
+        }
+        Access::Read(_)
+        | Access::Command
+        | Access::Write(_)
+        | Access::Env(_)
+        | Access::Network { .. } => None,
+    })
+}
+
 fn files(executable: Option<&Executable>, scrub: Scrub<'_>) -> Vec<File> {
     std::iter::successors(executable, |file| file.next())
         .map(|file| File {

@@ -1,15 +1,11 @@
 //! Risk, authority and severity: how a question tells at a glance what is at stake.
 //!
-//! | risk \ authority | workspace | outside | network | escalation |
-//! |---|---|---|---|---|
-//! | read | low | medium | medium | high |
-//! | write | medium | high | high | high |
-//! | privileged, forbidden, unknown | high | high | high | high |
+//! `TABLE` holds every pair; the facts it is asked with come from the program knowledge and the judgement.
 //!
 //! Risk is `unknown` unless the built-in read-only rules cover the sub-command or the shell itself does
 //! all of it: what an unjudged program does is not guessed from its name.
 
-use crate::model::access::Access;
+use crate::model::access::{Access, Traits};
 use crate::model::executable::Lookup;
 use crate::model::judgement::{Reason, SubJudgement};
 use crate::model::path::AbsolutePath;
@@ -91,28 +87,157 @@ impl Severity {
     }
 }
 
-/// The table of this module's page.
-pub const fn severity(risk: Risk, authority: Authority) -> Severity {
-    match (risk, authority) {
-        (Risk::Read, Authority::Workspace) => Severity::Low,
-        (Risk::Read, Authority::Outside | Authority::Network)
-        | (Risk::Write, Authority::Workspace) => Severity::Medium,
-        (Risk::Read, Authority::Escalation)
-        | (Risk::Write, Authority::Outside | Authority::Network | Authority::Escalation)
-        | (Risk::Privileged | Risk::Forbidden | Risk::Unknown, _) => Severity::High,
-    }
+/// Every pair with its severity and the reason in words; `docs/risk.md` shows the same table.
+pub const TABLE: [(Risk, Authority, Severity, &str); 20] = [
+    (
+        Risk::Read,
+        Authority::Workspace,
+        Severity::Low,
+        "it reads what the run may read anyway",
+    ),
+    (
+        Risk::Read,
+        Authority::Outside,
+        Severity::Medium,
+        "it reads files that are not of the workspace",
+    ),
+    (
+        Risk::Read,
+        Authority::Network,
+        Severity::Medium,
+        "what it asks for, another host learns",
+    ),
+    (
+        Risk::Read,
+        Authority::Escalation,
+        Severity::High,
+        "it reads with rights the caller does not have",
+    ),
+    (
+        Risk::Write,
+        Authority::Workspace,
+        Severity::Medium,
+        "it changes files of the workspace, which can be restored",
+    ),
+    (
+        Risk::Write,
+        Authority::Outside,
+        Severity::High,
+        "it changes files that others rely on",
+    ),
+    (
+        Risk::Write,
+        Authority::Network,
+        Severity::High,
+        "what it sends cannot be taken back",
+    ),
+    (
+        Risk::Write,
+        Authority::Escalation,
+        Severity::High,
+        "it writes with rights the caller does not have",
+    ),
+    (
+        Risk::Privileged,
+        Authority::Workspace,
+        Severity::High,
+        "it is made to change the system itself",
+    ),
+    (
+        Risk::Privileged,
+        Authority::Outside,
+        Severity::High,
+        "it is made to change the system itself",
+    ),
+    (
+        Risk::Privileged,
+        Authority::Network,
+        Severity::High,
+        "it is made to change the system itself",
+    ),
+    (
+        Risk::Privileged,
+        Authority::Escalation,
+        Severity::High,
+        "it is made to change the system itself",
+    ),
+    (
+        Risk::Forbidden,
+        Authority::Workspace,
+        Severity::High,
+        "a rule denies it",
+    ),
+    (
+        Risk::Forbidden,
+        Authority::Outside,
+        Severity::High,
+        "a rule denies it",
+    ),
+    (
+        Risk::Forbidden,
+        Authority::Network,
+        Severity::High,
+        "a rule denies it",
+    ),
+    (
+        Risk::Forbidden,
+        Authority::Escalation,
+        Severity::High,
+        "a rule denies it",
+    ),
+    (
+        Risk::Unknown,
+        Authority::Workspace,
+        Severity::High,
+        "what it does is not known; the sandbox alone bounds it",
+    ),
+    (
+        Risk::Unknown,
+        Authority::Outside,
+        Severity::High,
+        "what it does is not known, and it reaches beyond the workspace",
+    ),
+    (
+        Risk::Unknown,
+        Authority::Network,
+        Severity::High,
+        "what it does is not known, and it may speak to other hosts",
+    ),
+    (
+        Risk::Unknown,
+        Authority::Escalation,
+        Severity::High,
+        "what it does is not known, and it asks for more rights",
+    ),
+];
+
+fn row(risk: Risk, authority: Authority) -> Option<(Severity, &'static str)> {
+    TABLE
+        .iter()
+        .find(|row| row.0 == risk && row.1 == authority)
+        .map(|row| (row.2, row.3))
 }
 
-/// Classifies one sub-command named `program`, seen from `workspace`, that runs with `network`. An
+/// How much care the answer deserves. A pair without a row, which a test forbids, is high.
+pub fn severity(risk: Risk, authority: Authority) -> Severity {
+    row(risk, authority).map_or(Severity::High, |row| row.0)
+}
+
+/// Why it deserves that, in words.
+pub fn stakes(risk: Risk, authority: Authority) -> &'static str {
+    row(risk, authority).map_or("nothing is known of it", |row| row.1)
+}
+
+/// Classifies one sub-command, seen from `workspace`, that runs with `network`. An
 /// unknown program reaches as far as its sandbox lets it.
 pub fn classify(
-    program: Option<&[u8]>,
+    traits: Traits,
     lookup: Option<&Lookup>,
     judged: &SubJudgement,
     workspace: &AbsolutePath,
     network: Network,
 ) -> (Risk, Authority) {
-    let privileged = program.is_some_and(is_privileged);
+    let privileged = traits.privileged;
     let writes = judged
         .accesses
         .iter()
@@ -168,102 +293,11 @@ fn leaves(access: &Access, workspace: &AbsolutePath) -> bool {
     }
 }
 
-/// Programs that change the system itself. In the sandbox they have no right to; the question still
-/// says what was tried, and no mode answers it for the person.
-const PRIVILEGED: [&[u8]; 34] = [
-    b"sudo",
-    b"su",
-    b"doas",
-    b"pkexec",
-    b"run0",
-    b"mount",
-    b"umount",
-    b"chroot",
-    b"pivot_root",
-    b"nsenter",
-    b"unshare",
-    b"setpriv",
-    b"capsh",
-    b"setcap",
-    b"chown",
-    b"mknod",
-    b"losetup",
-    b"fdisk",
-    b"parted",
-    b"insmod",
-    b"rmmod",
-    b"modprobe",
-    b"kexec",
-    b"sysctl",
-    b"systemctl",
-    b"iptables",
-    b"nft",
-    b"useradd",
-    b"userdel",
-    b"usermod",
-    b"passwd",
-    b"visudo",
-    b"crontab",
-    b"bpftool",
-];
-
-/// Whether `program`, a name or path as written, changes the system itself.
-pub fn is_privileged(program: &[u8]) -> bool {
-    PRIVILEGED.contains(&base_name(program))
-}
-
-/// Programs known to run code that lies in the workspace: allowing them allows that code.
-const RUNNERS: [&[u8]; 31] = [
-    b"make",
-    b"gmake",
-    b"ninja",
-    b"cmake",
-    b"meson",
-    b"npm",
-    b"npx",
-    b"yarn",
-    b"pnpm",
-    b"bun",
-    b"deno",
-    b"cargo",
-    b"pytest",
-    b"tox",
-    b"nox",
-    b"pip",
-    b"poetry",
-    b"uv",
-    b"go",
-    b"gradle",
-    b"gradlew",
-    b"mvn",
-    b"ant",
-    b"rake",
-    b"bundle",
-    b"composer",
-    b"mix",
-    b"sbt",
-    b"bazel",
-    b"just",
-    b"pre-commit",
-];
-
-/// Whether `program`, a name or path as written, is known to run workspace code.
-pub fn runs_workspace_code(program: &[u8]) -> bool {
-    RUNNERS.contains(&base_name(program))
-}
-
-fn base_name(program: &[u8]) -> &[u8] {
-    program
-        .rsplit(|byte| *byte == b'/')
-        .next()
-        .unwrap_or(program)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Authority, Risk, Severity, classify, severity};
+    use super::{Authority, Risk, Severity, TABLE, classify, severity};
     use crate::approval::sample::{judged, path};
-    use crate::model::access::{Access, PathAccess, Source};
+    use crate::model::access::{Access, PathAccess, Source, Traits};
     use crate::model::executable::Lookup;
     use crate::model::judgement::{AccessJudgement, Reason, SubJudgement};
     use crate::model::profile::Network;
@@ -271,14 +305,26 @@ mod tests {
     use crate::model::verdict::Verdict;
 
     fn classified(program: &str, judged: &SubJudgement, network: Network) -> (Risk, Authority) {
-        let program = Some(program.as_bytes());
+        let traits = Traits {
+            privileged: program != "rm" && program != "cat",
+            runs_workspace_code: false,
+        };
         classify(
-            program,
+            traits,
             Some(&Lookup::Dynamic),
             judged,
             &path("/ws"),
             network,
         )
+    }
+
+    #[test]
+    fn every_pair_has_one_row() {
+        for (at, row) in TABLE.iter().enumerate() {
+            let same =
+                |other: &&(Risk, Authority, Severity, &str)| other.0 == row.0 && other.1 == row.1;
+            assert_eq!(TABLE.iter().filter(same).count(), 1, "row {at}");
+        }
     }
 
     #[test]

@@ -96,12 +96,13 @@ pub(super) fn call() -> (Plan, Survey, Resolved) {
             ..Script::default()
         },
         accesses: vec![vec![Access::Command], vec![Access::Command]],
+        traits: Vec::new(),
     };
     let git = file("/usr/bin/git", 0xaa, Format::Elf, Trust::Trusted);
     let resolved = Resolved {
         lookups: vec![Lookup::File(Box::new(git)), script_lookup(0xdd)],
         targets: BTreeMap::new(),
-        copies: BTreeMap::new(),
+        ..Resolved::default()
     };
     (plan, survey, resolved)
 }

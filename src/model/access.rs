@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::digest::Digest;
-use super::executable::Lookup;
+use super::executable::{Executable, Lookup};
 use super::path::AbsolutePath;
 use super::script::{Script, Word};
 
@@ -15,6 +15,8 @@ pub enum Source {
     /// The program opens it, as its knowledge tells from an operand or option. Deny and ask rules see
     /// it; the allow rule of the command covers it.
     Operand,
+    /// The same for a file whose text the program runs. It is bound to its content, as a program is.
+    Script,
 }
 
 /// A file that is opened.
@@ -56,6 +58,8 @@ pub struct Survey {
     pub script: Script,
     /// The accesses of each sub-command, by its index.
     pub accesses: Vec<Vec<Access>>,
+    /// What is known of each sub-command's program, by the same index; none counts as nothing known.
+    pub traits: Vec<Traits>,
 }
 
 /// What resolve found for a survey; same indices as its sub-commands.
@@ -69,6 +73,17 @@ pub struct Resolved {
     /// For content that is not trusted: the names that deny and ask rules give to the same content
     /// elsewhere. A byte-for-byte copy of a denied program is that program.
     pub copies: BTreeMap<Digest, Vec<Vec<u8>>>,
+    /// Files whose text a program of the line runs, by the path of the access; those that exist.
+    pub scripts: BTreeMap<AbsolutePath, Executable>,
+}
+
+/// What is known of a sub-command's program besides its accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// It changes the system itself.
+    pub privileged: bool,
+    /// It runs code that lies in the workspace: allowing it allows that code.
+    pub runs_workspace_code: bool,
 }
 
 /// Facts the pure stages are told instead of looking them up.

@@ -8,6 +8,7 @@ use toml::de::DeTable;
 use super::date;
 use super::error::{Fault, PolicyError};
 use super::examples;
+use super::index::Rules;
 use super::keys;
 use super::lex::{self, Bad};
 use super::listing::Standing;
@@ -246,7 +247,7 @@ impl Loading {
         let mut aside = self.aside;
         aside.extend(off.into_iter().map(|rule| (rule, Standing::Disabled)));
         Ok(Policy {
-            rules,
+            rules: Rules::new(rules),
             aside,
             settings: self.settings,
             read_only_defaults: self.read_only_defaults.unwrap_or(true),

@@ -27,6 +27,11 @@ pub(super) struct Host {
 }
 
 impl Host {
+    /// Its name, in lower case.
+    pub(super) const fn name(&self) -> &Glob {
+        &self.name
+    }
+
     pub(super) fn matches(
         &self,
         host: &[u8],

@@ -2,6 +2,7 @@
 
 use super::error::{Fault, PolicyError};
 use super::glob::{Match, Purpose};
+use super::index::Rules;
 use super::judge::{CODE_RULES, Scene, View, command_matches, judge};
 use super::lex::{self, RuleWord};
 use super::listing::Standing;
@@ -70,7 +71,7 @@ impl Trial {
         };
         Ok(Self {
             policy: Policy {
-                rules: vec![rule],
+                rules: Rules::new(vec![rule]),
                 aside: Vec::<(Rule, Standing)>::new(),
                 settings: Settings::default(),
                 read_only_defaults: false,
@@ -86,7 +87,7 @@ impl Trial {
     }
 
     fn rule(&self) -> Option<(&Rule, &Target)> {
-        let rule = self.policy.rules.first()?;
+        let rule = self.policy.rules.iter().next()?;
         Some((rule, rule.targets.first()?))
     }
 

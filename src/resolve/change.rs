@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Pinned, ResolveError, Resolver};
 use crate::model::access::Survey;
+use crate::model::digest::Digest;
 use crate::model::executable::{Executable, Lookup};
 use crate::model::path::AbsolutePath;
 use crate::model::text::Escaped;
@@ -28,6 +29,15 @@ pub enum Change {
         before: Option<AbsolutePath>,
         /// Where it leads.
         after: Option<AbsolutePath>,
+    },
+    /// A file whose text a program runs is another one, or has other content.
+    Script {
+        /// The file.
+        path: AbsolutePath,
+        /// Its content as judged.
+        before: Option<Digest>,
+        /// Its content as it is.
+        after: Option<Digest>,
     },
     /// Nothing can be resolved any more.
     Lost(ResolveError),
@@ -63,7 +73,17 @@ impl Pinned {
                 before: Some(before.clone()),
                 after: again.targets.get(path).cloned(),
             });
-        programs.chain(targets).collect()
+        let was = &self.resolved.scripts;
+        let scripts = was
+            .keys()
+            .chain(again.scripts.keys().filter(|path| !was.contains_key(*path)))
+            .filter(|path| was.get(*path) != again.scripts.get(*path))
+            .map(|path| Change::Script {
+                path: path.clone(),
+                before: was.get(path).map(|file| file.digest),
+                after: again.scripts.get(path).map(|file| file.digest),
+            });
+        programs.chain(targets).chain(scripts).collect()
     }
 }
 
@@ -93,6 +113,24 @@ impl fmt::Display for Change {
                     shown(after)
                 )
             }
+            Self::Script {
+                path,
+                before,
+                after,
+            } => match (before, after) {
+                (Some(before), Some(after)) if before == after => {
+                    write!(
+                        f,
+                        "`{path}` was replaced by another file of the same content"
+                    )
+                }
+                (Some(before), Some(after)) => {
+                    let (was, is) = (before.short(), after.short());
+                    write!(f, "the content of `{path}` changed from {was} to {is}")
+                }
+                (None, Some(_)) => write!(f, "`{path}` was not there, now it is"),
+                (Some(_) | None, None) => write!(f, "`{path}` is gone"),
+            },
             Self::Lost(error) => fmt::Display::fmt(error, f),
         }
     }

@@ -78,6 +78,28 @@ impl Resolver {
         Ok(Held { executable, file })
     }
 
+    /// Identifies a file whose text a program runs: it needs neither a right to execute nor a `#!`.
+    pub(super) fn identify_text(&self, path: &AbsolutePath) -> Option<Executable> {
+        let trail = follow(path, b"");
+        let End::Found(stat) = &trail.end else {
+            return None;
+        };
+        if kind(stat) != SFlag::S_IFREG {
+            return None;
+        }
+        let (file, stat) = open_unchanged(path, &trail).ok()??;
+        let content = read(&file, &stat)?;
+        Some(Executable {
+            path: path.clone(),
+            id: file_id(&stat),
+            size: content.size,
+            digest: content.digest,
+            trust: trust(&trail, self.subject.uid, &self.write_roots),
+            format: Format::Text,
+            real: trail.real,
+        })
+    }
+
     /// Each way a path can be of no use, before anything is opened: opening a device or a pipe has
     /// effects of its own.
     fn check(&self, path: &AbsolutePath, trail: &Trail) -> Result<(), LookupError> {

@@ -8,8 +8,8 @@ use super::builtins::Shell;
 use super::follow::{End, follow, kind};
 use super::identity::Depth;
 use super::{Held, ResolveError, Resolver};
-use crate::model::access::{Resolved, Survey};
-use crate::model::executable::{Lookup, LookupError};
+use crate::model::access::{Access, Resolved, Source, Survey};
+use crate::model::executable::{Executable, Lookup, LookupError};
 use crate::model::path::AbsolutePath;
 use crate::model::script::{ReadBy, Script, SubCommand, Word};
 use crate::model::text::Escaped;
@@ -80,10 +80,32 @@ impl Resolver {
                 lookups: pinning.lookups,
                 targets: self.targets(survey)?,
                 copies: BTreeMap::new(),
+                scripts: self.scripts(survey),
             },
             files: pinning.files,
             of: pinning.of,
         })
+    }
+}
+
+impl Resolver {
+    /// The files whose text a program runs. One that is not there, or is no regular file, binds nothing.
+    fn scripts(&self, survey: &Survey) -> BTreeMap<AbsolutePath, Executable> {
+        let paths = survey
+            .accesses
+            .iter()
+            .flatten()
+            .filter_map(|access| match access {
+                Access::Read(file) if file.source == Source::Script => file.path.as_ref(),
+                Access::Read(_)
+                | Access::Command
+                | Access::Write(_)
+                | Access::Env(_)
+                | Access::Network { .. } => None,
+            });
+        paths
+            .filter_map(|path| Some((path.clone(), self.identify_text(path)?)))
+            .collect()
     }
 }
 

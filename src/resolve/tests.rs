@@ -61,6 +61,7 @@ fn survey(subcommands: Vec<SubCommand>) -> Survey {
             subcommands,
             ..Script::default()
         },
+        ..Survey::default()
     }
 }
 

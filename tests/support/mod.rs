@@ -6,6 +6,7 @@
     clippy::indexing_slicing,
     reason = "a test helper fails by panicking"
 )]
+#![allow(dead_code, reason = "each test target uses its own part")]
 
 use std::collections::BTreeMap;
 
@@ -32,6 +33,8 @@ pub struct Machine {
     pub absent: Vec<&'static str>,
     /// Links, followed.
     pub targets: BTreeMap<AbsolutePath, AbsolutePath>,
+    /// Names of denied programs by the content of their copies.
+    pub copies: BTreeMap<Digest, Vec<Vec<u8>>>,
 }
 
 impl Default for Machine {
@@ -47,6 +50,7 @@ impl Default for Machine {
             files: BTreeMap::new(),
             absent: vec!["nowhere"],
             targets: BTreeMap::new(),
+            copies: BTreeMap::new(),
         }
     }
 }
@@ -138,7 +142,8 @@ impl Machine {
         let resolved = Resolved {
             lookups,
             targets: self.targets.clone(),
-            copies: BTreeMap::new(),
+            copies: self.copies.clone(),
+            ..Resolved::default()
         };
         judge(policy, &survey, &resolved, &self.facts)
     }

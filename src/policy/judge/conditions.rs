@@ -131,6 +131,8 @@ fn operands(conditions: &Conditions, view: &View<'_>) -> Match {
                 crate::policy::knowledge::ValueKind::Read
                     | crate::policy::knowledge::ValueKind::Write
                     | crate::policy::knowledge::ValueKind::Folder
+                    | crate::policy::knowledge::ValueKind::Script
+                    | crate::policy::knowledge::ValueKind::Archive
             ),
             // An option nobody knows: a value with a slash is taken for a path.
             None => value.as_static().is_none_or(|text| text.contains(&b'/')),
@@ -148,7 +150,7 @@ fn operands(conditions: &Conditions, view: &View<'_>) -> Match {
 const fn names_path(kind: crate::policy::knowledge::OperandKind) -> bool {
     use crate::policy::knowledge::OperandKind;
     match kind {
-        OperandKind::Read | OperandKind::Write => true,
+        OperandKind::Read | OperandKind::Write | OperandKind::Script => true,
         // dd's operands are no plain paths; none of them proves to lie anywhere.
         OperandKind::Assignment => true,
         OperandKind::Text | OperandKind::Effect | OperandKind::Variable | OperandKind::Setting => {

@@ -213,6 +213,6 @@ fn answer(policy: &Policy, view: &View<'_>, access: &Access) -> Answer {
 const fn is_redirection(source: Source) -> bool {
     match source {
         Source::Redirection => true,
-        Source::Operand => false,
+        Source::Operand | Source::Script => false,
     }
 }

@@ -7,7 +7,7 @@ use crate::model::judgement::RuleRef;
 use crate::model::path::AbsolutePath;
 use crate::model::script::Word;
 use crate::policy::Policy;
-use crate::policy::knowledge::{CarrierKind, Effect, OperandKind, ValueKind};
+use crate::policy::knowledge::{CarrierKind, Effect, Inner, OperandKind, Program, Seen, ValueKind};
 use crate::policy::words::is_many;
 
 pub(super) const ID: &str = "builtin.read-only";
@@ -24,7 +24,6 @@ pub(super) fn command(policy: &Policy, view: &View<'_>) -> Option<RuleRef> {
         && view.looked_up_name().is_some()
         && view.carried.unknown.is_none()
         && view.carried.suspects.is_empty()
-        && view.carried.inner.is_empty()
         && match (view.lookup, view.base_name()) {
             (Lookup::Builtin, Some(b"cd")) => changes_folder(view),
             (Lookup::Builtin, Some(b"set")) => sets_options(view),
@@ -57,20 +56,64 @@ pub(super) fn variable(policy: &Policy, name: &[u8]) -> Option<RuleRef> {
     (harmless && applies).then(|| built_in(ENV_ID, ENV_TEXT))
 }
 
-/// `PROGRAM --version` and `PROGRAM --help`, and nothing else. The proxies of rustup fetch a whole
-/// toolchain first where the workspace asks for one.
+/// `PROGRAM --version` and whatever else of the kind its knowledge lists, and nothing besides.
 fn tells_of_itself(view: &View<'_>) -> bool {
-    let [_, word] = view.sub.argv.as_slice() else {
+    let reading = &view.reading;
+    let [level] = reading.levels.as_slice() else {
         return false;
     };
-    let asks = matches!(word.as_static(), Some(b"--version" | b"--help"));
-    let known = view.reading.seen.iter().all(|seen| {
-        matches!(
+    let tells = |seen: &Seen<'_>| {
+        let known = matches!(
             seen.effect(),
             Some(Effect::Harmless | Effect::Neutral | Effect::Known)
-        )
-    });
-    asks && known && view.reading.seen.len() == 1 && view.base_name() != Some(b"cargo")
+        );
+        known && level.tells_with.iter().any(|option| seen.is(option))
+    };
+    view.sub.argv.len() == 2
+        && matches!(reading.seen.as_slice(), [seen] if tells(seen))
+        && reading.unknown_name_at.is_none()
+        && reading.loose.is_empty()
+        && reading.operands.is_empty()
+        && !stands_in(view)
+}
+
+/// Whether the file only picks, by what the workspace says, the program that really runs: proxies of
+/// rustup, shims of pyenv and its like. Of what they pick nothing is known.
+fn stands_in(view: &View<'_>) -> bool {
+    let Some(file) = view.lookup.executable() else {
+        return false;
+    };
+    let mut parts = file.path.as_bytes().rsplit(|byte| *byte == b'/');
+    let (_, folder, above) = (parts.next(), parts.next(), parts.next());
+    file.real.base_name() == b"rustup"
+        || folder == Some(b"shims")
+        || (folder == Some(b"bin") && above == Some(b".cargo"))
+}
+
+/// A carrier that does nothing but start what it shows: that is judged as a sub-command of its own.
+fn only_carries(view: &View<'_>, level: &Program) -> bool {
+    let Some(carrier) = &level.carrier else {
+        return true;
+    };
+    let idle = carrier.unless.iter().any(|option| view.reading.has(option));
+    // Assignments are accesses of what they stand before.
+    let shows = |inner: &Inner| match inner {
+        Inner::Argv { argv, .. } => !argv.is_empty(),
+        Inner::Text { .. } => true,
+    };
+    let inner = &view.carried.inner;
+    if idle && inner.is_empty() {
+        return true;
+    }
+    match carrier.kind {
+        CarrierKind::Find => inner.iter().all(shows),
+        CarrierKind::Argv | CarrierKind::Shell => !inner.is_empty() && inner.iter().all(shows),
+        CarrierKind::Eval
+        | CarrierKind::ShellOperands
+        | CarrierKind::Runner
+        | CarrierKind::Applet
+        | CarrierKind::Unknown => false,
+    }
 }
 
 fn only_reads(view: &View<'_>) -> bool {
@@ -81,10 +124,7 @@ fn only_reads(view: &View<'_>) -> bool {
     let Some(level) = reading.level() else {
         return false;
     };
-    let carries = level
-        .carrier
-        .as_ref()
-        .is_some_and(|carrier| carrier.kind != CarrierKind::Find && !asks_only(view));
+    let carries = !asks_only(view) && !only_carries(view, level);
     let lists = level.lists_with.iter().any(|option| reading.has(option));
     let proved = (level.read_only && (lists || !level.lists_only)) || asks_only(view);
     let options = reading
@@ -92,6 +132,12 @@ fn only_reads(view: &View<'_>) -> bool {
         .iter()
         .all(|seen| match (seen.effect(), seen.kind()) {
             (Some(Effect::Harmless | Effect::Neutral), _) => true,
+            // `host:file` is a file elsewhere, and a shell there.
+            (Some(_), Some(ValueKind::Archive)) if lists => seen
+                .value
+                .as_ref()
+                .and_then(Word::as_static)
+                .is_some_and(|file| !file.contains(&b':')),
             (Some(Effect::Known), Some(ValueKind::Folder)) => seen
                 .value
                 .as_ref()
@@ -100,17 +146,19 @@ fn only_reads(view: &View<'_>) -> bool {
         });
     let operands = reading.uses().iter().all(|operand| match operand.kind {
         Some(OperandKind::Text | OperandKind::Read | OperandKind::Variable) => true,
-        Some(OperandKind::Effect) if lists => true,
+        Some(OperandKind::Effect | OperandKind::Write) if lists => true,
         Some(
             OperandKind::Write
             | OperandKind::Assignment
             | OperandKind::Effect
-            | OperandKind::Setting,
+            | OperandKind::Setting
+            | OperandKind::Script,
         )
         | None => false,
     });
-    let turns = (!reading.loose.is_empty() && could_turn(view)) || could_multiply(view);
-    proved && !carries && options && operands && !turns
+    let turns = (!reading.loose.is_empty() && could_turn(view)) || (!lists && could_multiply(view));
+    let needed = level.needs.iter().all(|option| reading.has(option));
+    proved && needed && !carries && options && operands && !turns
 }
 
 /// A word that could become an option.
@@ -135,7 +183,8 @@ fn has_changing_operands(view: &View<'_>) -> bool {
             OperandKind::Write
             | OperandKind::Assignment
             | OperandKind::Effect
-            | OperandKind::Setting => true,
+            | OperandKind::Setting
+            | OperandKind::Script => true,
             OperandKind::Text | OperandKind::Read | OperandKind::Variable => false,
         })
     })

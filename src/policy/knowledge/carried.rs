@@ -4,7 +4,7 @@ use super::grammar::{Carrier, CarrierKind, Effect, OperandKind, ValueKind};
 use super::reading::Reading;
 use super::text::Safety;
 use super::{Known, known, read};
-use crate::model::script::{Assignment, Dialect, SubCommand, Word};
+use crate::model::script::{Assignment, Dialect, Piece, SubCommand, Word};
 use crate::policy::words::{is_many, unknown_words, without_prefix};
 
 /// A command inside an argv.
@@ -213,7 +213,7 @@ fn carrier_argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carr
                 .collect();
             text(&words, carrier.kind, carried);
         }
-        CarrierKind::Find => find(sub, carried),
+        CarrierKind::Find => find(sub, reading, carried),
         CarrierKind::Shell => shell(sub, reading, carried),
     }
 }
@@ -324,6 +324,9 @@ fn argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carried: &mu
     if carrier.kind == CarrierKind::Runner {
         carried.runner_at = Some(start);
     }
+    if carrier.joins {
+        joined(&inner, carried);
+    }
     push_argv(carried, inner, assignments, folder);
 }
 
@@ -346,6 +349,19 @@ fn replaced(reading: &Reading<'_>, inner: &mut [Word]) {
                 *word = unknown_words(word);
             }
         }
+    }
+}
+
+/// `ssh HOST 'a; b'`: where the words hold more than words, they are a text too.
+fn joined(inner: &[Word], carried: &mut Carried) {
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./:=,@%+-".contains(byte);
+    let plain = |word: &Word| {
+        word.as_static()
+            .is_some_and(|text| text.iter().all(is_word))
+    };
+    if !inner.iter().all(plain) {
+        let words: Vec<&Word> = inner.iter().collect();
+        text(&words, CarrierKind::ShellOperands, carried);
     }
 }
 
@@ -378,13 +394,14 @@ fn text(words: &[&Word], kind: CarrierKind, carried: &mut Carried) {
 }
 
 /// `-exec`, `-execdir`, `-ok`, `-okdir` up to `;` or `+`.
-fn find(sub: &SubCommand, carried: &mut Carried) {
+fn find(sub: &SubCommand, reading: &Reading<'_>, carried: &mut Carried) {
+    let start = starting_points(sub, reading);
     let mut words = sub.argv.iter().skip(1);
     while let Some(word) = words.next() {
-        let folder = match word.as_static() {
-            Some(b"-exec" | b"-ok") => None,
-            // It starts in the folder of what was found.
-            Some(b"-execdir" | b"-okdir") => Some(unknown_words(word)),
+        let (folder, start) = match word.as_static() {
+            Some(b"-exec" | b"-ok") => (None, start.as_deref()),
+            // It starts in the folder of what was found, and is told `./NAME`.
+            Some(b"-execdir" | b"-okdir") => (Some(unknown_words(word)), Some(b".".as_slice())),
             Some(_) | None => continue,
         };
         let mut inner: Vec<Word> = Vec::new();
@@ -398,7 +415,7 @@ fn find(sub: &SubCommand, carried: &mut Carried) {
             may_end = text == Some(b"{}");
             let holds_mark = text.is_some_and(|text| text.windows(2).any(|pair| pair == b"{}"));
             inner.push(if holds_mark {
-                found_file(word)
+                found_file(word, start)
             } else {
                 word.clone()
             });
@@ -407,9 +424,34 @@ fn find(sub: &SubCommand, carried: &mut Carried) {
     }
 }
 
+/// What every starting point starts with, `.` without any; `None` where that could be an option or is
+/// not known.
+fn starting_points(sub: &SubCommand, reading: &Reading<'_>) -> Option<Vec<u8>> {
+    let mut common: Option<&[u8]> = None;
+    if !reading.loose.is_empty() {
+        return None;
+    }
+    for index in &reading.operands {
+        let text = sub.argv.get(*index)?.as_static()?;
+        let first = text
+            .get(..1)
+            .filter(|first| !matches!(*first, b"-" | b"(" | b"!" | b","))?;
+        if common.is_some_and(|common| common != first) {
+            return None;
+        }
+        common = Some(first);
+    }
+    Some(common.unwrap_or(b".").to_vec())
+}
+
 /// The names find puts in place of `{}`: they start with the starting point and are never split.
-fn found_file(word: &Word) -> Word {
-    unknown_words(word)
+/// `-execdir` puts `./` before them.
+fn found_file(word: &Word, start: Option<&[u8]>) -> Word {
+    let mut found = unknown_words(word);
+    if let (Some(start), Some(b"{}")) = (start, word.as_static()) {
+        found.pieces.insert(0, Piece::Text(start.to_vec()));
+    }
+    found
 }
 
 /// A shell with `-c TEXT`, with a script file, or reading its input.

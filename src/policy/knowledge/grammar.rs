@@ -2,17 +2,49 @@
 
 use serde::Deserialize;
 
-/// How options are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// How options are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `--long[=VALUE]` with abbreviations, `-abc` bundles, glued values, `--`.
-    #[default]
     Gnu,
     /// `-word VALUE`, as in find and java.
     Single,
     /// No options: every word is an operand.
     None,
+}
+
+/// How options are written, as the data calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StyleText {
+    /// getopt_long.
+    Gnu,
+    /// The same, but a long name is never abbreviated: clap, pflag, click, argparse without it.
+    Exact,
+    /// `-word VALUE`, and `-oVALUE` of a compiler.
+    Single,
+    /// `-word VALUE`, `-word=VALUE`, both with a second dash too, never glued: Go's package flag.
+    Go,
+    /// Every word is an operand.
+    None,
+}
+
+impl StyleText {
+    const fn style(self) -> Style {
+        match self {
+            Self::Gnu | Self::Exact => Style::Gnu,
+            Self::Single | Self::Go => Style::Single,
+            Self::None => Style::None,
+        }
+    }
+
+    /// Whether an option is known by its whole name alone.
+    const fn is_exact(self) -> bool {
+        match self {
+            Self::Exact | Self::Go => true,
+            Self::Gnu | Self::Single | Self::None => false,
+        }
+    }
 }
 
 /// What an option or operand does when it is used.
@@ -47,6 +79,10 @@ pub(crate) enum ValueKind {
     Shell,
     /// A program text in the language of `text`.
     Program,
+    /// A file whose text the program runs.
+    Script,
+    /// An archive: read when the program lists or extracts, else written.
+    Archive,
 }
 
 /// Whether an option takes a value.
@@ -65,6 +101,8 @@ pub(crate) enum Value {
 pub(crate) struct OptionSpec {
     pub(crate) spellings: Vec<String>,
     pub(crate) value: Value,
+    /// Words between the option and the value of this kind, as in `--arg NAME VALUE`.
+    pub(crate) before: usize,
     pub(crate) kind: ValueKind,
     pub(crate) effect: Effect,
 }
@@ -86,6 +124,8 @@ pub(crate) enum OperandKind {
     Variable,
     /// `NAME=VALUE` of make, whose value may be code; anything else is text.
     Setting,
+    /// A file whose text the program runs: digest-bound, as a program is.
+    Script,
 }
 
 /// The language of a program text.
@@ -96,6 +136,10 @@ pub(crate) enum Language {
     Sed,
     /// Programs of awk.
     Awk,
+    /// Filters of jq, which read the environment too.
+    Jq,
+    /// Expressions of yq: those of jq, behind an optional sub-command.
+    Yq,
 }
 
 /// How a program runs another one named in its argv.
@@ -141,6 +185,9 @@ pub(crate) struct Carrier {
     /// Only with one of these options something is started.
     #[serde(default)]
     pub(crate) only_with: Vec<String>,
+    /// The words of the inner argv are joined to a text, which a shell reads where it runs.
+    #[serde(default)]
+    pub(crate) joins: bool,
     /// Any word may be the program or a text for a shell: deny rules see every one as both.
     #[serde(default)]
     pub(crate) guess: bool,
@@ -154,6 +201,8 @@ pub struct Program {
     /// Whether it only reads when all its options are harmless.
     pub read_only: bool,
     pub(crate) style: Style,
+    /// An option is known by its whole name alone: no abbreviations, no value glued to a `-word`.
+    pub(crate) exact: bool,
     pub(crate) stop_at_operand: bool,
     pub(crate) number_options: bool,
     pub(crate) bundle_first: bool,
@@ -176,6 +225,18 @@ pub struct Program {
     pub(crate) lists_with: Vec<String>,
     /// Whether it only reads with one of `lists_with` alone.
     pub(crate) lists_only: bool,
+    /// It only reads with every one of these options.
+    pub(crate) needs: Vec<String>,
+    /// With one of these options alone it tells of itself and does nothing else.
+    pub(crate) tells_with: Vec<String>,
+    /// A first operand that is no sub-command is an operand.
+    pub(crate) subcommand_optional: bool,
+    /// Programs it starts on its own account.
+    pub helpers: Vec<String>,
+    /// Whether it runs code that lies in the workspace: allowing it allows that code.
+    pub(crate) runs_workspace_code: bool,
+    /// Whether it changes the system itself.
+    pub(crate) privileged: bool,
 }
 
 /// Lines about one program, each judged under the read-only defaults alone with the program a trusted
@@ -206,8 +267,10 @@ struct ProgramText {
     names: Vec<String>,
     #[serde(default)]
     read_only: bool,
+    style: Option<StyleText>,
+    /// Its options may stand behind the name of a sub-command as well.
     #[serde(default)]
-    style: Style,
+    inherited: bool,
     #[serde(default)]
     stop_at_operand: bool,
     #[serde(default)]
@@ -241,6 +304,17 @@ struct ProgramText {
     lists_with: Vec<String>,
     #[serde(default)]
     lists_only: bool,
+    tells_with: Option<Vec<String>>,
+    #[serde(default)]
+    subcommand_optional: bool,
+    #[serde(default)]
+    helpers: Vec<String>,
+    #[serde(default)]
+    runs_workspace_code: bool,
+    #[serde(default)]
+    privileged: bool,
+    #[serde(default)]
+    needs: Vec<String>,
     #[serde(default)]
     examples: Examples,
 }
@@ -261,14 +335,46 @@ impl Program {
     pub fn has_options(&self) -> bool {
         self.style != Style::None || self.subcommands.iter().any(Self::has_options)
     }
+
+    /// Takes the options of the level above, where it has none of the same name itself.
+    fn inherit(&mut self, options: &[OptionSpec]) {
+        for sub in &mut self.subcommands {
+            sub.inherit(options);
+        }
+        for option in options {
+            let mut option = option.clone();
+            let taken = |name: &String| self.options.iter().any(|own| own.spellings.contains(name));
+            option.spellings.retain(|name| !taken(name));
+            if !option.spellings.is_empty() {
+                self.options.push(option);
+            }
+        }
+    }
+}
+
+impl OptionSpec {
+    /// `-word` is `--word` too.
+    fn take_two_dashes(&mut self) {
+        let doubled: Vec<String> = self
+            .spellings
+            .iter()
+            .filter(|name| !name.starts_with("--"))
+            .map(|name| format!("-{name}"))
+            .collect();
+        self.spellings.extend(doubled);
+    }
 }
 
 impl TryFrom<ProgramText> for Program {
     type Error = String;
 
-    fn try_from(text: ProgramText) -> Result<Self, String> {
+    fn try_from(mut text: ProgramText) -> Result<Self, String> {
         if text.names.is_empty() || text.names.iter().any(String::is_empty) {
             return Err("a program without a name".to_owned());
+        }
+        let style = text.style.unwrap_or(StyleText::Gnu);
+        for sub in &mut text.subcommand {
+            sub.style.get_or_insert(style);
         }
         let mut options = Vec::new();
         let groups = [
@@ -283,6 +389,17 @@ impl TryFrom<ProgramText> for Program {
                 options.push(option(text, effect)?);
             }
         }
+        if style == StyleText::Go {
+            options.iter_mut().for_each(OptionSpec::take_two_dashes);
+        }
+        let mut subcommands: Vec<Self> = text
+            .subcommand
+            .into_iter()
+            .map(Self::try_from)
+            .collect::<Result<_, _>>()?;
+        if text.inherited {
+            subcommands.iter_mut().for_each(|sub| sub.inherit(&options));
+        }
         let (operands, repeated) = operands(text.operands.as_deref().unwrap_or(&[]))?;
         // Left out, the operands are unclaimed text; an empty list says that there are none.
         let (operands, repeated) = match text.operands {
@@ -292,7 +409,8 @@ impl TryFrom<ProgramText> for Program {
         Ok(Self {
             names: text.names,
             read_only: text.read_only,
-            style: text.style,
+            style: style.style(),
+            exact: style.is_exact(),
             stop_at_operand: text.stop_at_operand,
             number_options: text.number_options,
             bundle_first: text.bundle_first,
@@ -303,15 +421,19 @@ impl TryFrom<ProgramText> for Program {
             replaced_by: text.operand_replaced_by,
             text: text.text,
             carrier: text.carrier,
-            subcommands: text
-                .subcommand
-                .into_iter()
-                .map(Self::try_from)
-                .collect::<Result<_, _>>()?,
+            subcommands,
             plain_output: text.plain_output,
             reads_variables: text.reads_variables,
             lists_with: text.lists_with,
             lists_only: text.lists_only,
+            needs: text.needs,
+            tells_with: text
+                .tells_with
+                .unwrap_or_else(|| vec!["--version".to_owned(), "--help".to_owned()]),
+            subcommand_optional: text.subcommand_optional,
+            helpers: text.helpers,
+            runs_workspace_code: text.runs_workspace_code,
+            privileged: text.privileged,
             examples: text.examples,
         })
     }
@@ -320,18 +442,23 @@ impl TryFrom<ProgramText> for Program {
 /// `-o, --output WRITE`, `--color[=WHEN]`, `-i[SUFFIX]`, `-v`.
 fn option(text: &str, effect: Effect) -> Result<OptionSpec, String> {
     let bad = || format!("`{text}` is no option");
-    let (spelled, value, place) = if let Some((spelled, place)) = text.split_once('[') {
+    let (spelled, value, places) = if let Some((spelled, place)) = text.split_once('[') {
         let place = place.strip_suffix(']').ok_or_else(bad)?;
         let place = place.strip_prefix('=').unwrap_or(place);
         (spelled, Value::Glued, place)
     } else {
-        match text.rsplit_once(' ') {
-            Some((spelled, place)) if !place.starts_with(['-', '+']) => {
-                (spelled, Value::Required, place)
+        // The places of the values start behind the last spelling.
+        let last = text.rfind(", ").map_or(0, |comma| comma + 2);
+        match text.get(last..).and_then(|last| last.find(' ')) {
+            Some(space) => {
+                let (spelled, places) = text.split_at_checked(last + space).ok_or_else(bad)?;
+                (spelled, Value::Required, places.trim_start())
             }
-            Some(_) | None => (text, Value::None, ""),
+            None => (text, Value::None, ""),
         }
     };
+    let place = places.rsplit(' ').next().unwrap_or(places);
+    let before = places.split(' ').count().saturating_sub(1);
     let kind = match place {
         "READ" => ValueKind::Read,
         "WRITE" => ValueKind::Write,
@@ -339,17 +466,23 @@ fn option(text: &str, effect: Effect) -> Result<OptionSpec, String> {
         "COMMAND" => ValueKind::Command,
         "SHELL" => ValueKind::Shell,
         "PROGRAM" => ValueKind::Program,
+        "SCRIPT" => ValueKind::Script,
+        "ARCHIVE" => ValueKind::Archive,
         _ => ValueKind::Text,
     };
     let spellings: Vec<String> = spelled.split(", ").map(str::to_owned).collect();
-    let fine =
-        |spelling: &String| spelling.starts_with(['-', '+']) && !spelling.contains([' ', '=', ',']);
+    // A bare letter is one of `bundle_first`, where it means something else than behind a dash.
+    let fine = |spelling: &String| {
+        (spelling.starts_with(['-', '+']) || spelling.len() == 1)
+            && !spelling.contains([' ', '=', ','])
+    };
     if !spellings.iter().all(fine) {
         return Err(bad());
     }
     Ok(OptionSpec {
         spellings,
         value,
+        before,
         kind,
         effect,
     })
@@ -376,8 +509,118 @@ fn operands(texts: &[String]) -> Result<(Vec<OperandKind>, Option<usize>), Strin
             "effect" => OperandKind::Effect,
             "variable" => OperandKind::Variable,
             "setting" => OperandKind::Setting,
+            "script" => OperandKind::Script,
             other => return Err(format!("`{other}` is no kind of operand")),
         });
     }
     Ok((kinds, repeated))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reading::Reading;
+    use super::{Effect, Program, parse};
+    use crate::model::script::{Span, Word};
+
+    fn programs(text: &str) -> Vec<Program> {
+        parse(text).unwrap_or_default()
+    }
+
+    /// The spelling, effect and value of every option of `line`, whose words hold no blanks.
+    fn options(program: &Program, line: &str) -> Vec<(String, Option<Effect>, Option<String>)> {
+        let words: Vec<Word> = line
+            .split(' ')
+            .map(|word| Word::text(Span::default(), word))
+            .collect();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Reading::new(Some(program), &words)
+            .seen
+            .iter()
+            .map(|seen| {
+                let value = seen.value.as_ref().and_then(Word::as_static).map(text);
+                (text(&seen.spelling), seen.effect(), value)
+            })
+            .collect()
+    }
+
+    fn one(
+        name: &str,
+        effect: Option<Effect>,
+        value: Option<&str>,
+    ) -> (String, Option<Effect>, Option<String>) {
+        (name.to_owned(), effect, value.map(str::to_owned))
+    }
+
+    #[test]
+    fn an_exact_name_is_never_abbreviated() {
+        let all = programs(
+            "[[program]]\nnames = [\"a\"]\nharmless = [\"--list-all\"]\n\
+             [[program]]\nnames = [\"b\"]\nstyle = \"exact\"\nharmless = [\"--list-all\", \"-n N\"]",
+        );
+        let [gnu, exact] = all.as_slice() else {
+            panic!("two programs");
+        };
+        let harmless = Some(Effect::Harmless);
+        assert_eq!(options(gnu, "a --list"), [one("--list", harmless, None)]);
+        assert_eq!(options(exact, "b --list"), [one("--list", None, None)]);
+        assert_eq!(
+            options(exact, "b -n5 --list-all"),
+            [
+                one("-n", harmless, Some("5")),
+                one("--list-all", harmless, None)
+            ]
+        );
+    }
+
+    #[test]
+    fn options_of_go_take_one_dash_or_two_and_no_glued_value() {
+        let all = programs(
+            "[[program]]\nnames = [\"a\"]\nstyle = \"go\"\nharmless = [\"-f TEXT\", \"-json\"]\n\
+             executes = [\"-exec SHELL\"]",
+        );
+        let [go] = all.as_slice() else {
+            panic!("one program");
+        };
+        let harmless = Some(Effect::Harmless);
+        assert_eq!(
+            options(go, "a --json -f x --exec=y"),
+            [
+                one("--json", harmless, None),
+                one("-f", harmless, Some("x")),
+                one("--exec", Some(Effect::Executes), Some("y")),
+            ]
+        );
+        assert_eq!(options(go, "a -fake"), [one("-fake", None, None)]);
+        assert_eq!(options(go, "a -- -json"), []);
+    }
+
+    #[test]
+    fn options_of_a_program_stand_behind_the_sub_command_when_they_are_inherited() {
+        let all = programs(
+            "[[program]]\nnames = [\"a\"]\nstyle = \"exact\"\ninherited = true\n\
+             harmless = [\"-q, --quiet\"]\nexecutes = [\"--config TEXT\"]\n\
+             [[program.subcommand]]\nnames = [\"b\"]\nwrites = [\"-q\"]\n\
+             [[program.subcommand.subcommand]]\nnames = [\"c\"]",
+        );
+        let [program] = all.as_slice() else {
+            panic!("one program");
+        };
+        let (harmless, executes) = (Some(Effect::Harmless), Some(Effect::Executes));
+        assert_eq!(
+            options(program, "a b c -q --config x --conf y"),
+            [
+                one("-q", harmless, None),
+                one("--config", executes, Some("x")),
+                one("--conf", None, None),
+            ]
+        );
+        // What it says of the name itself counts.
+        assert_eq!(
+            options(program, "a b -q --quiet"),
+            [
+                one("-q", Some(Effect::Writes), None),
+                one("--quiet", harmless, None)
+            ]
+        );
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! A file is parsed when a line names one of its programs, so that a run pays for what it uses alone.
 
+mod awk;
 mod carried;
 mod files;
 mod grammar;
@@ -11,11 +12,12 @@ mod text;
 
 use std::sync::OnceLock;
 
+use crate::model::access::Traits;
 use crate::model::script::{SubCommand, Word};
 
 pub(super) use carried::{Carried, Inner, carried};
 pub(super) use grammar::{CarrierKind, Effect, OperandKind, ValueKind};
-pub(super) use reading::Reading;
+pub(super) use reading::{Reading, Seen};
 
 pub use files::{ProgramFile, program_files};
 pub use grammar::{Examples, Program};
@@ -58,6 +60,21 @@ pub(super) fn known(name: &[u8]) -> Known {
 /// Reads the arguments of a sub-command by what is known of its program.
 pub(super) fn read(sub: &SubCommand) -> Reading<'static> {
     read_argv(&sub.argv)
+}
+
+/// What is known of the program besides what its argv accesses. What only lists or asks changes
+/// nothing, whatever else its program may do.
+pub(super) fn traits(sub: &SubCommand) -> Traits {
+    let reading = read(sub);
+    let asks = reading.level().is_some_and(|level| {
+        let lists = level.lists_with.iter().any(|option| reading.has(option));
+        level.read_only && (lists || !level.lists_only)
+    });
+    let levels = || reading.levels.iter();
+    Traits {
+        privileged: !asks && levels().any(|level| level.privileged),
+        runs_workspace_code: levels().any(|level| level.runs_workspace_code),
+    }
 }
 
 /// The same for an argv alone.

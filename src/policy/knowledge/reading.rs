@@ -1,6 +1,8 @@
 //! An argv read by a program's option grammar.
 
-use super::grammar::{Effect, OperandKind, OptionSpec, Program, Style, Value, ValueKind};
+use super::grammar::{
+    CarrierKind, Effect, Language, OperandKind, OptionSpec, Program, Style, Value, ValueKind,
+};
 use super::text::{Safety, safety};
 use crate::model::script::Word;
 use crate::policy::words::{could_be_option, is_many, without_prefix};
@@ -101,6 +103,10 @@ impl<'g> Reading<'g> {
         self.level().map_or(Style::Gnu, |level| level.style)
     }
 
+    fn is_exact(&self) -> bool {
+        self.level().is_some_and(|level| level.exact)
+    }
+
     fn get(&self, at: usize) -> Option<&Word> {
         self.argv.get(at)
     }
@@ -118,7 +124,9 @@ impl<'g> Reading<'g> {
         let known = word.static_prefix().to_vec();
         let first = self.level().is_some_and(|level| level.bundle_first) && at == 1;
         match (style, known.as_slice()) {
-            (Style::Gnu, b"--") if word.as_static().is_some() => {
+            (Style::Gnu | Style::Single, b"--")
+                if word.as_static().is_some() && (style == Style::Gnu || self.is_exact()) =>
+            {
                 self.ended = true;
                 at + 1
             }
@@ -165,9 +173,12 @@ impl<'g> Reading<'g> {
                     self.levels.push(sub);
                     self.ended = false;
                 }
+                None if level.subcommand_optional => {}
                 None => self.unknown_name_at = Some(at),
             }
-            return;
+            if found.is_some() || !level.subcommand_optional {
+                return;
+            }
         }
         if level.stop_at_operand {
             self.ended = true;
@@ -214,7 +225,7 @@ impl<'g> Reading<'g> {
         let text = String::from_utf8_lossy(name).into_owned();
         let mut specs: Vec<&'g OptionSpec> = self.spec(&text).into_iter().collect();
         if specs.is_empty()
-            && let Some(level) = self.level()
+            && let Some(level) = self.level().filter(|level| !level.exact)
         {
             let abbreviated = |spec: &&OptionSpec| {
                 spec.spellings
@@ -244,6 +255,12 @@ impl<'g> Reading<'g> {
 
     /// An option whose value is the word at `value_at`.
     fn valued(&mut self, spec: &'g OptionSpec, name: &[u8], at: usize, value_at: usize) -> usize {
+        for passed in value_at..value_at + spec.before {
+            if self.get(passed).is_some_and(is_many) {
+                self.loose.push(passed);
+            }
+        }
+        let value_at = value_at + spec.before;
         let value = self.get(value_at).cloned();
         if value.as_ref().is_some_and(is_many) {
             // It may become more than the value.
@@ -270,7 +287,10 @@ impl<'g> Reading<'g> {
             let rest = from + position + 1;
             let last = rest >= known.len();
             let glued = !last || word.as_static().is_none();
-            let spec = self.spec(&spelling);
+            let bare = spelling.get(1..).filter(|_| from == 0);
+            let spec = bare
+                .and_then(|bare| self.spec(bare))
+                .or_else(|| self.spec(&spelling));
             match spec.map(|spec| (spec, spec.value)) {
                 Some((spec, Value::Required)) if follow => {
                     // tar's first word, every bundle of tree: values follow in order.
@@ -317,8 +337,13 @@ impl<'g> Reading<'g> {
             return at + 1;
         }
         match self.spec(&text) {
+            spec if self.starts_another(known) => {
+                self.note(spec, known, at, None);
+                self.past_other(at + 1)
+            }
             Some(spec) if spec.value == Value::Required => self.valued(spec, known, at, at + 1),
-            None if let Some(spec) = text.get(..2).and_then(|name| self.spec(name))
+            None if !self.is_exact()
+                && let Some(spec) = text.get(..2).and_then(|name| self.spec(name))
                 && spec.value == Value::Required =>
             {
                 // `-oFILE` of a compiler.
@@ -331,6 +356,35 @@ impl<'g> Reading<'g> {
                 at + 1
             }
         }
+    }
+
+    /// Whether an action of find follows that starts a program.
+    fn starts_another(&self, known: &[u8]) -> bool {
+        matches!(known, b"-exec" | b"-execdir" | b"-ok" | b"-okdir")
+            && self.level().is_some_and(|level| {
+                level
+                    .carrier
+                    .as_ref()
+                    .is_some_and(|carrier| carrier.kind == CarrierKind::Find)
+            })
+    }
+
+    /// Behind the words of such an action. One that is not known could be the end, too.
+    fn past_other(&mut self, from: usize) -> usize {
+        let mut at = from;
+        let mut before: Option<Vec<u8>> = None;
+        while let Some(word) = self.get(at) {
+            let text = word.as_static().map(<[u8]>::to_vec);
+            at += 1;
+            match text.as_deref() {
+                None => self.loose.push(at - 1),
+                Some(b";") => break,
+                Some(b"+") if before.as_deref() == Some(b"{}") => break,
+                Some(_) => {}
+            }
+            before = text;
+        }
+        at
     }
 
     /// The operands with what each is.
@@ -401,7 +455,13 @@ impl<'g> Reading<'g> {
             .map(|seen| (seen.index, judge(seen.value.as_ref())))
             .collect();
         let replaced = level.replaced_by.iter().any(|option| self.has(option));
-        if !replaced && let Some(index) = self.operands.first() {
+        let operands = match language {
+            _ if replaced => 0,
+            Language::Sed | Language::Awk | Language::Jq => 1,
+            // Which of them is the text depends on the version.
+            Language::Yq => 2,
+        };
+        for index in self.operands.iter().take(operands) {
             texts.push((*index, judge(self.get(*index))));
         }
         texts

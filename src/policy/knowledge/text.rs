@@ -1,6 +1,6 @@
-//! Program texts of sed and awk: whether they only read and print.
+//! Program texts of sed, awk and jq: whether they only read and print.
 //!
-//! Both analyses know a harmless part of the language and call the rest unknown.
+//! Each analysis knows a harmless part of the language and calls the rest unknown.
 
 use super::grammar::Language;
 
@@ -16,7 +16,8 @@ pub(crate) enum Safety {
 pub(crate) fn safety(language: Language, text: &[u8]) -> Safety {
     let harmless = match language {
         Language::Sed => sed(text).is_some(),
-        Language::Awk => awk(text),
+        Language::Awk => super::awk::harmless(text),
+        Language::Jq | Language::Yq => jq(text),
     };
     if harmless {
         Safety::Harmless
@@ -25,26 +26,25 @@ pub(crate) fn safety(language: Language, text: &[u8]) -> Safety {
     }
 }
 
-/// awk starts programs by `system`, `|`, `getline` from a pipe, writes by `>`, and gawk loads code by
-/// `@`. A text without any of these can do neither. Before the first brace, wherever it stands, no
-/// statement can, so a `>` there compares; the other comparisons fall out with the rest.
-fn awk(text: &[u8]) -> bool {
-    let braces = text.iter().position(|byte| *byte == b'{');
-    let statements = text.get(braces.unwrap_or(text.len())..);
-    if statements.is_some_and(|rest| rest.contains(&b'>')) {
-        return false;
-    }
-    let has = |needle: &[u8]| text.windows(needle.len()).any(|window| window == needle);
-    ![b"system".as_slice(), b"getline", b"@", b"close", b"\\"]
-        .iter()
-        .any(|word| has(word))
-        && !pipes(text)
-}
-
-/// Whether a `|` is left when every `||` is taken out from the left, as awk itself reads them.
-fn pipes(text: &[u8]) -> bool {
-    text.chunk_by(|before, after| (*before == b'|') == (*after == b'|'))
-        .any(|run| run.first() == Some(&b'|') && run.len() % 2 == 1)
+/// A filter of jq reads its input; the environment it shows too, and modules hold other filters.
+fn jq(text: &[u8]) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut at = 0;
+    text.chunk_by(|before, after| is_word(*before) == is_word(*after))
+        .all(|chunk| {
+            let start = at;
+            at += chunk.len();
+            let shows = matches!(
+                chunk,
+                b"env" | b"ENV" | b"envsubst" | b"strenv" | b"import" | b"include" | b"load"
+            );
+            let before = start.checked_sub(1).and_then(|at| text.get(at));
+            // `.env` is a key, `"env"` a text.
+            let key = before == Some(&b'.')
+                && start.checked_sub(2).and_then(|at| text.get(at)) != Some(&b'.');
+            let quoted = before == Some(&b'"') && text.get(at) == Some(&b'"');
+            !shows || key || quoted
+        })
 }
 
 /// Follows a sed script; `None` where it holds anything but harmless commands.
@@ -63,14 +63,23 @@ fn sed(text: &[u8]) -> Option<()> {
         match script.next()? {
             b'{' => continue,
             b'p' | b'd' | b'n' | b'N' | b'D' | b'P' | b'h' | b'H' | b'g' | b'G' | b'x' | b'='
-            | b'z' => {}
+            | b'z' | b'F' => {}
             b'q' | b'Q' | b'l' => {
                 script.skip(|byte| byte == b' ' || byte.is_ascii_digit());
             }
+            // The name of a label ends at a blank or a semicolon, or only with the line: of letters alone
+            // it is the same.
+            b':' | b'b' | b't' | b'T' => {
+                script.skip(|byte| byte == b' ');
+                script.skip(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            }
+            // Text up to the end of the line, which a backslash moves.
+            b'a' | b'i' | b'c' => script.line(),
+            b'#' => script.skip(|byte| byte != b'\n'),
             b's' => {
                 script.delimited()?;
                 script.skip(|byte| {
-                    matches!(byte, b'g' | b'p' | b'i' | b'I') || byte.is_ascii_digit()
+                    matches!(byte, b'g' | b'p' | b'i' | b'I' | b'm' | b'M') || byte.is_ascii_digit()
                 });
             }
             b'y' => script.delimited()?,
@@ -107,6 +116,19 @@ impl Script<'_> {
         }
     }
 
+    /// The rest of the line, and of every line a backslash joins to it.
+    fn line(&mut self) {
+        while let Some(byte) = self.next() {
+            match byte {
+                b'\n' => return,
+                b'\\' => {
+                    self.next();
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// A line number, `$` or `/regex/`; whether there was one.
     fn address(&mut self) -> Option<bool> {
         match self.0.first() {
@@ -118,9 +140,13 @@ impl Script<'_> {
                 self.skip(|byte| byte.is_ascii_digit() || byte == b'~');
                 Some(true)
             }
-            Some(b'/') => {
-                self.next();
-                self.until(b'/')?;
+            Some(b'/' | b'\\') => {
+                let other = self.next() == Some(b'\\');
+                let delimiter = if other { self.next()? } else { b'/' };
+                if matches!(delimiter, b'\\' | b'\n' | b'[') {
+                    return None;
+                }
+                self.until(delimiter)?;
                 self.skip(|byte| matches!(byte, b'I' | b'M'));
                 Some(true)
             }
@@ -161,7 +187,7 @@ impl Script<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{awk, sed};
+    use super::{jq, sed};
 
     #[test]
     fn sed_printing_is_harmless_and_the_rest_is_not() {
@@ -174,6 +200,14 @@ mod tests {
             "/^#/d",
             "1{p;q}",
             "s/[a-z]//",
+            ":a;N;$!ba;s/\\n/ /g",
+            "/x/,+3p",
+            "1~2d",
+            "\\|usr|p",
+            "2a some text; w x",
+            "/^$/d; # nothing\ns/a/b/",
+            "$!N",
+            "10q",
         ] {
             assert!(sed(text.as_bytes()).is_some(), "{text}");
         }
@@ -185,28 +219,36 @@ mod tests {
             "r /etc/passwd",
             "s/[/]e/x/",
             "e",
+            "a x\nw f",
+            ":a w f",
+            "ba;w f",
+            "# x\ne id",
+            "\\[x[e id",
         ] {
             assert!(sed(text.as_bytes()).is_none(), "{text}");
         }
     }
 
     #[test]
-    fn awk_printing_is_harmless_and_the_rest_is_not() {
-        assert!(awk(b"{print $1}"));
-        assert!(awk(b"$1 == 2 || /x/ {n += $2} END {print n}"));
-        assert!(awk(b"$1 > 3"));
-        assert!(awk(b"$1 >= 3 && $2 > $1 {print}"));
+    fn jq_filters_are_harmless_unless_they_show_the_environment() {
         for text in [
-            "BEGIN{system(\"x\")}",
-            "{print > \"f\"}",
-            "$1 > 3 {x=\"}\"; print > \"f\"}",
-            "/}/ {print > \"f\"}",
-            "{\"id\" | getline}",
-            "@load \"x\"",
-            // A run of three is an `or` and a pipe, wherever another pipe stands.
-            "BEGIN{x=\"|||\"; print \"touch x\" | \"sh\"}",
+            ".",
+            ".a | .b",
+            ".[] | select(.name == \"env\")",
+            ".environment",
+            ".env.x",
         ] {
-            assert!(!awk(text.as_bytes()), "{text}");
+            assert!(jq(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "env",
+            "$ENV.X",
+            ".a, env",
+            "\"\\(env.X)\"",
+            "import \"x\" as x; .",
+            "..|env",
+        ] {
+            assert!(!jq(text.as_bytes()), "{text}");
         }
     }
 }

@@ -133,6 +133,7 @@ fn options(sub: &SubCommand, reading: &Reading<'_>, facts: &Facts, accesses: &mu
             continue;
         };
         let access = || file(sub, value.clone(), Source::Operand, facts);
+        let script = |word: &Word| file(sub, word.clone(), Source::Script, facts);
         match kind {
             ValueKind::Read | ValueKind::Folder => {
                 accesses.extend(access().map(Access::Read));
@@ -142,6 +143,14 @@ fn options(sub: &SubCommand, reading: &Reading<'_>, facts: &Facts, accesses: &mu
                 }
             }
             ValueKind::Write => accesses.extend(access().map(Access::Write)),
+            ValueKind::Archive => {
+                accesses.extend(access().map(Access::Read));
+                let reads = |names: &[&str]| names.iter().any(|name| reading.has(name));
+                if !reads(&["-t", "-x", "-d"]) || reads(&["--delete"]) {
+                    accesses.extend(access().map(Access::Write));
+                }
+            }
+            ValueKind::Script => accesses.extend(script(value).map(Access::Read)),
             ValueKind::Text | ValueKind::Command | ValueKind::Shell | ValueKind::Program => {}
         }
     }
@@ -174,6 +183,10 @@ fn operands(
                 if in_place {
                     accesses.extend(access(word.clone()).map(Access::Write));
                 }
+            }
+            Some(OperandKind::Script) => {
+                let script = file(sub, word.clone(), Source::Script, facts);
+                accesses.extend(script.map(Access::Read));
             }
             Some(OperandKind::Write) => accesses.extend(access(word.clone()).map(Access::Write)),
             Some(OperandKind::Assignment) => {

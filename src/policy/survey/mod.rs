@@ -11,6 +11,7 @@ use crate::model::path::AbsolutePath;
 use crate::model::script::{Folder, Script};
 
 use super::Parse;
+use super::knowledge;
 
 /// Looks through the carriers of `script` and lists what each sub-command accesses. `parse` reads the
 /// texts that shells are handed.
@@ -24,7 +25,12 @@ pub fn survey(mut script: Script, facts: &Facts, parse: Parse) -> Survey {
         .iter()
         .map(|sub| accesses::of(sub, facts, exported))
         .collect();
-    Survey { script, accesses }
+    let traits = script.subcommands.iter().map(knowledge::traits).collect();
+    Survey {
+        script,
+        accesses,
+        traits,
+    }
 }
 
 /// The folder as an absolute path, when it is known.
