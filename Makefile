@@ -38,7 +38,7 @@ run: ## Judge, confine, ask about and run LINE='…' in this folder
 	exec "$$bin/tipstaff" run -c "$$line"
 
 .PHONY: test
-test: deps lint second ## Install what is needed and pass every test, as root and as an ordinary user
+test: deps programs lint second ## Install what is needed and pass every test, as root and as an ordinary user
 	$(CARGO) test --locked
 	$(CARGO) test --locked --test oracle -- --fuzz 20
 	$(MAKE) --no-print-directory test-ordinary
@@ -129,6 +129,29 @@ deps: # Install what the tests need, when something is missing
 	else \
 		echo 'install them with your package manager: $(PACKAGES)' >&2; exit 1; \
 	fi
+
+# Programs whose examples are run, and the packages of Debian that have them. What is not here is skipped,
+# loudly; TIPSTAFF_EXPECT_PROGRAMS says how many have to be here.
+KNOWN_TOOLS ?= strace file tree rg jq zip unzip xxd rsync curl wget hexdump column xz zstd bzip2 gawk less bc \
+	ps pgrep lsof sqlite3 tmux openssl ssh-keygen python3 busybox
+KNOWN_PACKAGES ?= strace file tree ripgrep jq zip unzip xxd rsync curl wget bsdextrautils xz-utils zstd bzip2 gawk \
+	less bc procps lsof sqlite3 tmux openssl openssh-client python3-minimal busybox
+.PHONY: programs
+programs: # Install programs whose examples are run, when some are missing
+	@missing=; for tool in $(KNOWN_TOOLS); do command -v $$tool > /dev/null || missing="$$missing $$tool"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	echo "missing, so that their examples cannot be run:$$missing"; \
+	if [ "$$(id -u)" -eq 0 ] && command -v apt-get > /dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			$(KNOWN_PACKAGES) > /dev/null || echo 'skip: they cannot be installed here'; \
+	else \
+		echo 'skip: install them with your package manager: $(KNOWN_PACKAGES)'; \
+	fi
+
+.PHONY: knowledge
+knowledge: deps programs ## The examples of the program knowledge, run and watched, and lines compared with bash
+	$(CARGO) build --locked --example probe
+	$(CARGO) test --locked --test witness
 
 BIN = $(DESTDIR)$(PREFIX)/bin
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1

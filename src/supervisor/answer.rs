@@ -72,6 +72,16 @@ impl Answer {
         &self.judgement
     }
 
+    /// The line with the inner commands of its carriers, and what each accesses.
+    pub fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
+    /// The program of each sub-command of the survey, by its index.
+    pub fn lookups(&self) -> &[Lookup] {
+        &self.resolved.lookups
+    }
+
     /// The answer as `tipstaff.check/1`; `id` is the caller's, given back as it came.
     pub fn as_json<'a>(&'a self, id: Option<&'a serde_json::Value>) -> AnswerJson<'a> {
         AnswerJson {

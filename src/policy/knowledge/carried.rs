@@ -308,8 +308,12 @@ fn argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carried: &mu
         carried.dynamic("an option and the words after it make one command");
     }
     let mut inner = rest(sub, start);
-    // `flock FILE -c TEXT`
-    if carrier.skip > 0 && inner.first().and_then(Word::as_static) == Some(b"-c") {
+    // `flock FILE -c TEXT`; its own options end at the file, so this one is not abbreviated.
+    let takes_text = matches!(
+        inner.first().and_then(Word::as_static),
+        Some(b"-c" | b"--command")
+    );
+    if carrier.skip > 0 && takes_text {
         let words: Vec<&Word> = inner.iter().skip(1).collect();
         return text(&words, CarrierKind::ShellOperands, carried);
     }
@@ -394,25 +398,29 @@ fn find(sub: &SubCommand, reading: &Reading<'_>, carried: &mut Carried) {
     let start = starting_points(sub, reading);
     let mut words = sub.argv.iter().skip(1);
     while let Some(word) = words.next() {
-        let starts = matches!(
-            word.as_static(),
-            Some(b"-exec" | b"-execdir" | b"-ok" | b"-okdir")
-        );
-        if !starts {
-            continue;
-        }
+        let (folder, start) = match word.as_static() {
+            Some(b"-exec" | b"-ok") => (None, start.as_deref()),
+            // It starts in the folder of what was found, and is told `./NAME`.
+            Some(b"-execdir" | b"-okdir") => (Some(unknown_words(word)), Some(b".".as_slice())),
+            Some(_) | None => continue,
+        };
         let mut inner: Vec<Word> = Vec::new();
+        // `+` is an end right after `{}` alone.
+        let mut may_end = false;
         for word in words.by_ref() {
-            match word.as_static() {
-                Some(b";") => break,
-                Some(b"+") if inner.last().and_then(Word::as_static) == Some(b"{}") => break,
-                Some(text) if text.windows(2).any(|pair| pair == b"{}") => {
-                    inner.push(found_file(word, start.as_deref()));
-                }
-                Some(_) | None => inner.push(word.clone()),
+            let text = word.as_static();
+            if text == Some(b";") || may_end && text == Some(b"+") {
+                break;
             }
+            may_end = text == Some(b"{}");
+            let holds_mark = text.is_some_and(|text| text.windows(2).any(|pair| pair == b"{}"));
+            inner.push(if holds_mark {
+                found_file(word, start)
+            } else {
+                word.clone()
+            });
         }
-        push_argv(carried, inner, Vec::new(), None);
+        push_argv(carried, inner, Vec::new(), folder);
     }
 }
 
