@@ -12,6 +12,7 @@ use crate::model::access::{Facts, Resolved};
 use crate::model::digest::Digest;
 use crate::model::executable::{Executable, FileId, Format, Lookup, Trust};
 use crate::model::path::AbsolutePath;
+use crate::model::profile::Network;
 use crate::model::script::{Context, Dialect, Folder, Script, Span, SubCommand, SyntaxError};
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
@@ -95,6 +96,7 @@ pub(super) fn facts() -> Option<Facts> {
         workspace,
         home: AbsolutePath::new("/home/user").ok(),
         own: Vec::new(),
+        network: Network::Off,
         today: i64::MIN,
     })
 }

@@ -16,9 +16,9 @@ pub const PROJECT: [&str; 3] = ["version", "permissions", "rule"];
 /// In `[permissions]`.
 pub const PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "read_only_defaults", "disable"];
 /// In `[[rule]]`.
-pub const RULE: [&str; 17] = [
+pub const RULE: [&str; 19] = [
     "id", "verdict", "commands", "kind", "paths", "hosts", "names", "with", "with_all", "without",
-    "args", "cwd", "expires", "advisory", "why", "match", "no_match",
+    "args", "cwd", "sandbox", "network", "expires", "advisory", "why", "match", "no_match",
 ];
 /// In `[workspace]`.
 pub const WORKSPACE: [&str; 1] = ["within"];
@@ -29,8 +29,6 @@ pub const APPROVALS: [&str; 3] = ["timeout", "headless", "command"];
 
 /// Keys of the language that this version does not enforce yet, and so does not accept.
 pub const TOP_LATER: [&str; 4] = ["profile", "reviewer", "audit", "hook"];
-/// The same in `[[rule]]`.
-pub const RULE_LATER: [&str; 2] = ["sandbox", "network"];
 /// The same in `[sandbox]`.
 pub const SANDBOX_LATER: [&str; 1] = ["gate"];
 /// The same in `[approvals]`.

@@ -148,8 +148,15 @@ impl Loading {
         });
         let mut aside = self.aside;
         aside.extend(off.into_iter().map(|rule| (rule, Standing::Disabled)));
+        let confining = rules
+            .iter()
+            .enumerate()
+            .filter(|(_, rule)| rule.conditions.sandbox.is_some())
+            .map(|(at, _)| at)
+            .collect();
         Ok(Policy {
             rules,
+            confining,
             aside,
             settings: self.settings,
             read_only_defaults: self.read_only_defaults.unwrap_or(true),

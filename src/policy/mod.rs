@@ -80,6 +80,8 @@ pub struct Source {
 #[derive(Debug)]
 pub struct Policy {
     rules: Vec<rule::Rule>,
+    /// Which of them name a profile to run in; few or none, and looked at for every line.
+    confining: Vec<usize>,
     /// Rules that do not count, and why; they are listed and nothing else.
     aside: Vec<(rule::Rule, Standing)>,
     settings: Settings,

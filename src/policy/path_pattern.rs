@@ -214,6 +214,7 @@ mod tests {
             cwd: at("/ws/sub"),
             home: Some(at("/home/me")),
             own: Vec::new(),
+            network: crate::model::profile::Network::Off,
             today: 0,
         };
         let words = lex::words(pattern).unwrap();

@@ -6,7 +6,7 @@ use super::path_pattern::PathPattern;
 use super::pattern::{CommandPattern, glob};
 use crate::model::access::Facts;
 use crate::model::judgement::{Layer, RuleRef};
-use crate::model::profile::{Network, Profile};
+use crate::model::profile::{Network, Profile, ProfileName};
 use crate::model::verdict::Verdict;
 
 /// What a rule speaks of.
@@ -57,6 +57,10 @@ pub(super) struct Conditions {
     pub(super) cwd: Vec<PathPattern>,
     /// The last day it applies.
     pub(super) expires: Option<i64>,
+    /// The profile it runs in, where that is narrower than the run's own.
+    pub(super) sandbox: Option<ProfileName>,
+    /// Whether it covers a run that has a network.
+    pub(super) network: bool,
 }
 
 /// One rule.

@@ -71,6 +71,7 @@ impl Trial {
         Ok(Self {
             policy: Policy {
                 rules: vec![rule],
+                confining: Vec::new(),
                 aside: Vec::<(Rule, Standing)>::new(),
                 settings: Settings::default(),
                 read_only_defaults: false,

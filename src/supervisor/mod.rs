@@ -94,7 +94,10 @@ impl Supervisor {
         let ground = self.looked_at(&request)?;
         let call = judge(&request.command, &ground)?;
         let looked = look(&call, &ground);
+        let ground = ground.confined(&call.judgement)?;
         let answer = Answer {
+            profile: ground.profile.name,
+            network: ground.profile.network,
             line: call.line,
             survey: call.survey,
             resolved: call.pinned.resolved,
@@ -142,13 +145,15 @@ impl Supervisor {
             let made = temporary.insert(Temporary::create(&temporary_base()?, identity)?);
             Ok(made.path().clone())
         })?;
+        fail::point("policy-loaded");
+        let mut call = judge(&request.command, &ground)?;
+        let ground = ground.confined(&call.judgement)?;
         if let Some(rule) = policy::unenforceable(&ground.policy, &ground.profile, &ground.facts)
             .into_iter()
             .next()
         {
             return Err(Error::Unenforceable(Box::new(rule)));
         }
-        fail::point("policy-loaded");
         let journal = Journal::open(&self.house.state)?.hiding(&ground.fixed.secrets);
         let run = Run {
             journal: &journal,
@@ -156,7 +161,6 @@ impl Supervisor {
             ground: &ground,
         };
 
-        let mut call = judge(&request.command, &ground)?;
         if let Some(ended) = self.under_new_policy(&run, &call, story, signals)? {
             return Ok(ended);
         }

@@ -3,6 +3,7 @@
 mod access;
 mod command;
 mod conditions;
+mod confine;
 mod descent;
 mod forms;
 mod own;
@@ -23,9 +24,13 @@ pub(super) use view::{Scene, View};
 /// rules.
 pub fn judge(policy: &Policy, survey: &Survey, resolved: &Resolved, facts: &Facts) -> Judgement {
     let scene = Scene::new(survey, resolved, facts);
+    let mut confined = None;
     let subcommands: Vec<SubJudgement> = (0..survey.script.subcommands.len())
         .filter_map(|index| View::new(&scene, index))
-        .map(|view| subcommand(policy, &view))
+        .map(|view| {
+            confine::narrow(policy, &view, &mut confined);
+            subcommand(policy, &view)
+        })
         .collect();
     let worst = subcommands
         .iter()
@@ -41,6 +46,7 @@ pub fn judge(policy: &Policy, survey: &Survey, resolved: &Resolved, facts: &Fact
         verdict,
         reason,
         subcommands,
+        confined,
     }
 }
 
@@ -79,6 +85,8 @@ struct Answer {
     verdict: Verdict,
     reason: Reason,
     rule: Option<RuleRef>,
+    /// The allow rule that would cover it in a run without a network.
+    offline: Option<RuleRef>,
 }
 
 impl Answer {
@@ -87,6 +95,14 @@ impl Answer {
             verdict: Verdict::Ask,
             reason,
             rule: None,
+            offline: None,
+        }
+    }
+
+    fn offline(rule: &RuleRef) -> Self {
+        Self {
+            offline: Some(rule.clone()),
+            ..Self::ask(Reason::Unmatched)
         }
     }
 
@@ -95,6 +111,7 @@ impl Answer {
             verdict: Verdict::Allow,
             reason: Reason::NoAccess,
             rule: None,
+            offline: None,
         }
     }
 
@@ -127,6 +144,7 @@ impl Answer {
             verdict,
             reason,
             rule: Some(rule.clone()),
+            offline: None,
         }
     }
 

@@ -4,24 +4,29 @@ use toml::de::DeTable;
 
 use super::fault;
 use crate::model::text::Escaped;
+use crate::model::verdict::Verdict;
 use crate::policy::path_pattern::PathPattern;
 use crate::policy::reader::{At, Reader, key_span};
 use crate::policy::rule::{Conditions, Target};
 use crate::policy::{date, lex};
 
 /// Keys that say something of a command, and nothing of a path, host or name.
-const OF_COMMANDS: [&str; 5] = ["with", "with_all", "without", "args", "cwd"];
+const OF_COMMANDS: [&str; 7] = [
+    "with", "with_all", "without", "args", "cwd", "sandbox", "network",
+];
 
 /// Reads every condition; mistakes are noted.
 pub(super) fn conditions(
     reader: &mut Reader<'_>,
     at: &At<&DeTable<'_>>,
+    verdict: Option<Verdict>,
     targets: &[Target],
 ) -> Conditions {
     let mut conditions = Conditions::default();
     options(reader, at, &mut conditions);
     places(reader, at, &mut conditions);
     expires(reader, at, &mut conditions);
+    confinement(reader, at, verdict, &mut conditions);
     of_commands(reader, at, targets);
     conditions
 }
@@ -116,6 +121,35 @@ fn expires(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>, conditions: &mut Cond
                 "this is no date",
                 "write the last day it applies, for example `expires = \"2027-01-31\"`",
             ),
+        }
+    }
+}
+
+/// `sandbox` and `network`, where they can have an effect.
+fn confinement(
+    reader: &mut Reader<'_>,
+    at: &At<&DeTable<'_>>,
+    verdict: Option<Verdict>,
+    conditions: &mut Conditions,
+) {
+    if let Some(profile) = reader.parsed(at.value, "sandbox") {
+        conditions.sandbox = Some(profile.value);
+        if verdict == Some(Verdict::Deny) {
+            reader.fault(
+                key_span(at.value, "sandbox", &at.span),
+                "a deny rule starts nothing, so it has no `sandbox`",
+                "leave it out",
+            );
+        }
+    }
+    if let Some(network) = reader.boolean(at.value, "network") {
+        conditions.network = network.value;
+        if matches!(verdict, Some(Verdict::Ask | Verdict::Deny)) {
+            reader.fault(
+                key_span(at.value, "network", &at.span),
+                "`network` says what an allow rule covers",
+                "leave it out: ask and deny rules apply with and without a network",
+            );
         }
     }
 }

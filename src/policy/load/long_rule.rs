@@ -53,7 +53,7 @@ fn compiled(source: &Source, reader: &mut Reader<'_>, at: &At<&DeTable<'_>>) -> 
     let table = at.value;
     let before = reader.faults.len();
     let line = reader.line(at.span.start);
-    reader.keys(table, &keys::RULE, &keys::RULE_LATER, "in [[rule]]");
+    reader.keys(table, &keys::RULE, &[], "in [[rule]]");
     let id = reader.string(table, "id");
     if let Some(id) = id.as_ref().filter(|id| !is_id(&id.value)) {
         let help = "use letters, digits, `-`, `_` and `.`";
@@ -61,7 +61,7 @@ fn compiled(source: &Source, reader: &mut Reader<'_>, at: &At<&DeTable<'_>>) -> 
     }
     let verdict = verdict(reader, at);
     let targets = targets(reader, at);
-    let conditions = conditions(reader, at, &targets);
+    let conditions = conditions(reader, at, verdict, &targets);
     let advisory = reader
         .boolean(table, "advisory")
         .is_some_and(|advisory| advisory.value);
