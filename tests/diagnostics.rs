@@ -133,9 +133,14 @@ const MISTAKES: &[(&str, Layer, &str)] = &[
         "version = 1\n[permissions]\ndeny = [\"writes(/etc/**)\"]\n",
     ),
     (
-        "kind for later",
+        "tool without a server",
         Layer::User,
-        "version = 1\n[permissions]\nallow = [\"delete(build/**)\"]\n",
+        "version = 1\n[permissions]\nallow = [\"mcp(read_one)\"]\n",
+    ),
+    (
+        "delete of no path",
+        Layer::User,
+        "version = 1\n[permissions]\nallow = [\"delete(build/)\"]\n",
     ),
     (
         "empty path",

@@ -209,6 +209,19 @@ pub struct SubJudgement {
     pub remedy: Option<String>,
 }
 
+/// The verdict on a deed of the caller's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeedJudgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Reason,
+    /// The deciding rule.
+    pub rule: Option<RuleRef>,
+    /// What would make it allowed, in words, or why nothing can.
+    pub remedy: Option<String>,
+}
+
 /// A narrower sandbox that a rule wants the line to run in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confined {

@@ -65,7 +65,7 @@ fn matches(rule: &Rule, example: &str) -> Option<bool> {
                 let view = View::new(&scene, 0)?;
                 command_matches(rule, pattern, &view, purpose) == Match::Yes
             }
-            Target::Write(pattern) | Target::Read(pattern) => {
+            Target::Write(pattern) | Target::Read(pattern) | Target::Delete(pattern) => {
                 pattern.matches(&path(first, &facts), &facts)
             }
             Target::Env(glob) => glob.matches(first.as_bytes(), None, purpose),
@@ -75,6 +75,9 @@ fn matches(rule: &Rule, example: &str) -> Option<bool> {
                     .map_or((first.as_str(), None), |(name, port)| (name, Some(port)));
                 host.matches(name.as_bytes(), port.map(str::as_bytes), purpose)
             }
+            Target::Mcp(tool) => first
+                .split_once(':')
+                .is_some_and(|(server, name)| tool.matches(server, name, purpose)),
         };
         any |= found;
     }

@@ -53,14 +53,18 @@ impl Supervisor {
         Ok((sources, policy))
     }
 
-    /// Opens the folder and workspace of a request.
-    pub(super) fn workspace(&self, request: &Request) -> Result<(AbsolutePath, Workspace), Error> {
-        let cwd = match &request.cwd {
+    /// Opens the folder and workspace of a request: those it names, else the caller's own.
+    pub(super) fn workspace(
+        &self,
+        cwd: Option<&AbsolutePath>,
+        workspace: Option<&AbsolutePath>,
+    ) -> Result<(AbsolutePath, Workspace), Error> {
+        let cwd = match cwd {
             Some(cwd) => cwd.clone(),
             None => current_folder()?,
         };
         let forbidden = Forbidden::new(self.environment.home(), self.house.own());
-        let workspace = Workspace::open(request.workspace.as_ref(), &cwd, &forbidden)?;
+        let workspace = Workspace::open(workspace, &cwd, &forbidden)?;
         Ok((resolve::real(&cwd), workspace))
     }
 
@@ -72,7 +76,7 @@ impl Supervisor {
         temporary: impl FnOnce(&Identity) -> Result<AbsolutePath, Error>,
     ) -> Result<Ground, Error> {
         let forbidden = Forbidden::new(self.environment.home(), self.house.own());
-        let (cwd, workspace) = self.workspace(request)?;
+        let (cwd, workspace) = self.workspace(request.cwd.as_ref(), request.workspace.as_ref())?;
         let (sources, policy) = self.policy(&workspace.root)?;
         let settings = policy.settings();
         within(
@@ -267,7 +271,7 @@ pub fn sources(
 }
 
 /// Whether the workspace lies where the policy wants it: in one folder of each list, links followed.
-fn within(
+pub fn within(
     root: &AbsolutePath,
     lists: &[Vec<String>],
     home: Option<&AbsolutePath>,

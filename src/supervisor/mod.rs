@@ -4,6 +4,7 @@ mod answer;
 mod asking;
 mod builder;
 mod call;
+mod deeds;
 mod error;
 mod follow;
 mod ground;
@@ -20,6 +21,7 @@ use std::time::Instant;
 
 pub use answer::{Answer, AnswerJson};
 pub use builder::Builder;
+pub use deeds::{DeedAnswer, DeedJson, Wanted};
 pub use error::{Error, ErrorJson};
 pub use policies::{Change, Preview, Target, TriedCommand, TriedLine};
 pub use report::{Report, ReportJson};

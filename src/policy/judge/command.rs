@@ -103,7 +103,12 @@ fn commands<'p>(
         .flat_map(|rule| {
             rule.targets.iter().filter_map(move |target| match target {
                 Target::Command(pattern) => Some((rule, pattern)),
-                Target::Write(_) | Target::Read(_) | Target::Env(_) | Target::Network(_) => None,
+                Target::Write(_)
+                | Target::Read(_)
+                | Target::Delete(_)
+                | Target::Env(_)
+                | Target::Network(_)
+                | Target::Mcp(_) => None,
             })
         })
 }

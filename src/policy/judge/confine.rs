@@ -40,7 +40,12 @@ fn speaks(rule: &Rule, view: &View<'_>) -> bool {
     };
     rule.targets.iter().any(|target| match target {
         Target::Command(pattern) => command::matches(rule, pattern, view, purpose) >= enough,
-        Target::Write(_) | Target::Read(_) | Target::Env(_) | Target::Network(_) => false,
+        Target::Write(_)
+        | Target::Read(_)
+        | Target::Delete(_)
+        | Target::Env(_)
+        | Target::Network(_)
+        | Target::Mcp(_) => false,
     })
 }
 

@@ -4,6 +4,7 @@ mod access;
 mod command;
 mod conditions;
 mod confine;
+mod deed;
 mod descent;
 mod forms;
 mod own;
@@ -16,6 +17,8 @@ use crate::model::judgement::{AccessJudgement, Judgement, Layer, Reason, RuleRef
 use crate::model::verdict::Verdict;
 
 use super::Policy;
+
+pub use deed::{Found, judge_deed};
 
 pub(super) use command::matches as command_matches;
 pub(super) use view::{Scene, View};

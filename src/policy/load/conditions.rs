@@ -158,7 +158,12 @@ fn confinement(
 fn of_commands(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>, targets: &[Target]) {
     let command = targets.iter().any(|target| match target {
         Target::Command(_) => true,
-        Target::Write(_) | Target::Read(_) | Target::Env(_) | Target::Network(_) => false,
+        Target::Write(_)
+        | Target::Read(_)
+        | Target::Delete(_)
+        | Target::Env(_)
+        | Target::Network(_)
+        | Target::Mcp(_) => false,
     });
     if command || targets.is_empty() {
         return;

@@ -7,8 +7,9 @@ use crate::model::judgement::Layer;
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 use crate::policy::error::Fault;
+use crate::policy::kind;
 use crate::policy::reader::{At, Reader, key_span};
-use crate::policy::rule::{self, Conditions, Rule, Target};
+use crate::policy::rule::{Conditions, Rule, Target};
 use crate::policy::{Source, keys};
 
 impl Loading {
@@ -25,7 +26,7 @@ impl Loading {
             ("deny", Verdict::Deny),
         ] {
             for text in reader.strings(table, key) {
-                match rule::one_line(&text.value) {
+                match kind::one_line(&text.value) {
                     Ok(target) => self.one_line(source, reader, verdict, &text, target),
                     Err(bad) => fault(reader, &text.span, bad),
                 }

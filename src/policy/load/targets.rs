@@ -3,23 +3,33 @@
 use toml::de::DeTable;
 
 use super::fault;
+use crate::policy::kind::{self, Kind};
 use crate::policy::reader::{At, Reader, key_span};
-use crate::policy::rule::{self, Target};
+use crate::policy::rule::Target;
 
 /// The keys that hold patterns.
-pub(super) const LISTS: [&str; 4] = ["commands", "paths", "hosts", "names"];
+pub(super) const LISTS: [&str; 5] = ["commands", "paths", "hosts", "names", "tools"];
 
 /// The compiled patterns; empty after a mistake, which is noted.
 pub(super) fn targets(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>) -> Vec<Target> {
-    let kind = reader.string(at.value, "kind");
-    let Some(list) = list(reader, at, kind.as_ref()) else {
+    let named = reader.string(at.value, "kind");
+    let kind = match named.as_ref().map(|named| Kind::named(&named.value)) {
+        None => None,
+        Some(Ok(kind)) => Some(kind),
+        Some(Err(bad)) => {
+            let span = named.map_or_else(|| at.span.clone(), |named| named.span);
+            fault(reader, &span, bad);
+            return Vec::new();
+        }
+    };
+    let Some(list) = list(reader, at, named.as_ref(), kind) else {
         return Vec::new();
     };
     let mut targets = Vec::new();
     for text in reader.strings(at.value, list) {
-        let compiled = match &kind {
-            None => rule::command(text.value.trim()),
-            Some(kind) => rule::of_kind(&kind.value, &text.value),
+        let compiled = match kind {
+            None => kind::command(text.value.trim()),
+            Some(kind) => kind.target(&text.value),
         };
         match compiled {
             Ok(target) => targets.push(target),
@@ -33,29 +43,17 @@ pub(super) fn targets(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>) -> Vec<Tar
 fn list(
     reader: &mut Reader<'_>,
     at: &At<&DeTable<'_>>,
-    kind: Option<&At<String>>,
+    named: Option<&At<String>>,
+    kind: Option<Kind>,
 ) -> Option<&'static str> {
     let table = at.value;
-    let list = match kind.map(|kind| kind.value.as_str()) {
-        None => "commands",
-        Some("write" | "read") => "paths",
-        Some("network") => "hosts",
-        Some("env") => "names",
-        Some(other) => {
-            let bad = rule::of_kind(other, "").err();
-            let span = kind.map_or_else(|| at.span.clone(), |kind| kind.span.clone());
-            if let Some(bad) = bad {
-                fault(reader, &span, bad);
-            }
-            return None;
-        }
-    };
+    let list = kind.map_or("commands", Kind::list);
     for other in LISTS {
         if other != list && table.contains_key(other) {
-            let message = match kind {
-                Some(kind) => format!(
+            let message = match named {
+                Some(named) => format!(
                     "a rule of the kind `{}` takes `{list}`, not `{other}`",
-                    kind.value
+                    named.value
                 ),
                 None => format!("`{other}` needs a `kind`"),
             };
@@ -73,7 +71,8 @@ fn list(
                 help,
             );
         } else {
-            let help = "add `commands = [...]`, or `kind` with `paths`, `hosts` or `names`";
+            let help =
+                "add `commands = [...]`, or `kind` with `paths`, `hosts`, `names` or `tools`";
             reader.fault(at.span.clone(), format!("the rule has no `{list}`"), help);
         }
         return None;
