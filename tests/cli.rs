@@ -454,3 +454,123 @@ fn a_line_that_cannot_be_understood_says_where() {
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("unclosed single quote"), "{said}");
 }
+
+#[test]
+fn check_judges_what_the_caller_would_do_itself() {
+    let scratch = Scratch::new("deeds");
+    std::os::unix::fs::symlink(scratch.root.join("home"), scratch.root.join("ws/link")).unwrap();
+    std::fs::create_dir(scratch.root.join("ws/full")).unwrap();
+    let file = scratch.policy(
+        "version = 1\n[permissions]\nallow = [\"write(**)\", \"delete(**)\", \"network(a.example:443)\", \"mcp(t:read_*)\"]\nask = [\"delete(full/x)\"]\ndeny = [\"write(keep)\", \"mcp(t:read_all)\"]\n",
+    );
+    let file = file.to_str().unwrap();
+    let check = |kind: &str, object: &str| {
+        scratch.run(&["check", "--policy", file, "--kind", kind, "--", object])
+    };
+    for (kind, object, code) in [
+        ("write", "new/file", 0),
+        ("write", "-x", 0),
+        ("write", "keep", 1),
+        // Out of the workspace, through a link.
+        ("write", "link/file", 3),
+        ("delete", "link", 0),
+        ("delete", "link/file", 3),
+        ("delete", "keep", 1),
+        ("delete", "full", 3),
+        ("network", "A.example:443", 0),
+        ("network", "a.example:80", 3),
+        ("mcp", "t:read_one", 0),
+        ("mcp", "t:read_all", 1),
+        ("mcp", "t:write", 3),
+        ("write", "link/../x", 2),
+        ("network", "a.example", 2),
+        ("mcp", "read_one", 2),
+        ("tool", "x", 2),
+    ] {
+        let output = check(kind, object);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{kind} {object}: {}",
+            stderr(&output)
+        );
+    }
+    let told = String::from_utf8(check("write", "link/file").stdout).unwrap();
+    let home = std::fs::canonicalize(scratch.root.join("home")).unwrap();
+    assert!(
+        told.contains(&format!("leads to {}/file", home.display())),
+        "{told}"
+    );
+    assert!(
+        told.contains("change  an allow rule such as `write("),
+        "{told}"
+    );
+    for words in [
+        &["check", "--kind", "write"][..],
+        &["check", "--kind", "write", "-c", "x"],
+        &["check", "--kind", "write", "--", "a", "b"],
+    ] {
+        assert_eq!(scratch.run(words).status.code(), Some(2), "{words:?}");
+    }
+}
+
+#[test]
+fn jsonl_takes_requests_beside_lines() {
+    let scratch = Scratch::new("deeds-jsonl");
+    let ws = scratch.root.join("ws");
+    let policy = "version = 1\n[permissions]\nallow = [\"mcp(t:x)\", \"touch\"]\n";
+    let requests = [
+        serde_json::json!({"id": 1, "kind": "mcp", "object": "t:x", "cwd": ws, "policy": policy}),
+        serde_json::json!({"id": 2, "kind": "delete", "object": "a", "cwd": ws, "policy": policy}),
+        serde_json::json!({"id": 3, "kind": "delete", "cwd": ws}),
+        serde_json::json!({"id": 4, "kind": "delete", "object": "a", "line": "ls", "cwd": ws}),
+        serde_json::json!({"id": 5, "line": "touch x", "cwd": ws, "policy": policy}),
+    ];
+    let text: String = requests
+        .iter()
+        .map(|request| format!("{request}\n"))
+        .collect();
+    let answers = scratch.jsonl(&text);
+    assert_eq!(answers[0]["schema"], "tipstaff.request/1");
+    assert_eq!(answers[0]["verdict"], "allow");
+    assert_eq!(answers[0]["object"], "t:x");
+    assert_eq!(answers[0]["rule"]["text"], "mcp(t:x)");
+    assert_eq!(answers[1]["verdict"], "ask");
+    assert!(answers[2]["error"].is_string() && answers[3]["error"].is_string());
+    assert_eq!(answers[4]["verdict"], "allow");
+}
+
+#[test]
+fn check_and_explain_name_the_sandbox_a_rule_wants() {
+    let scratch = Scratch::new("confined");
+    let file = scratch.policy(
+        "version = 1\n[[rule]]\nid = \"look\"\nverdict = \"allow\"\ncommands = [\"touch\"]\nsandbox = \"read-only\"\n",
+    );
+    let file = file.to_str().unwrap();
+    let json = |line: &str, more: &[&str]| {
+        let words = [&["check", "--json", "--policy", file], more, &["-c", line]].concat();
+        let output = scratch.run(&words);
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let narrow = json("touch x; mkdir y", &[]);
+    assert_eq!(narrow["profile"], "read-only");
+    assert_eq!(narrow["confined_by"]["id"], "look");
+    let wide = json("mkdir y", &[]);
+    assert_eq!(wide["profile"], "workspace");
+    assert_eq!(wide.get("confined_by"), None);
+    // The same rule covers no run that has a network.
+    assert_eq!(json("touch x", &[])["verdict"], "allow");
+    let online = json("touch x", &["--network", "full"]);
+    assert_eq!(
+        (&online["verdict"], &online["network"]),
+        (&"ask".into(), &"full".into())
+    );
+    let told = scratch.run(&["explain", "--policy", file, "-c", "touch x"]);
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(
+        told.contains("sandbox  profile read-only by ") && told.contains("look, network off"),
+        "{told}"
+    );
+    let (_, told) = scratch.check(&std::fs::read_to_string(file).unwrap(), "touch x");
+    assert!(told.contains("sandbox read-only ("), "{told}");
+}

@@ -95,6 +95,7 @@ fn judgement(verdict: Verdict, reason: Reason) -> Judgement {
         verdict,
         reason,
         subcommands: vec![part(verdict, reason)],
+        confined: None,
     }
 }
 

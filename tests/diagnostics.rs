@@ -133,9 +133,14 @@ const MISTAKES: &[(&str, Layer, &str)] = &[
         "version = 1\n[permissions]\ndeny = [\"writes(/etc/**)\"]\n",
     ),
     (
-        "kind for later",
+        "tool without a server",
         Layer::User,
-        "version = 1\n[permissions]\nallow = [\"delete(build/**)\"]\n",
+        "version = 1\n[permissions]\nallow = [\"mcp(read_one)\"]\n",
+    ),
+    (
+        "delete of no path",
+        Layer::User,
+        "version = 1\n[permissions]\nallow = [\"delete(build/)\"]\n",
     ),
     (
         "empty path",
@@ -173,9 +178,29 @@ const MISTAKES: &[(&str, Layer, &str)] = &[
         "version = 1\n[[rule]]\nverdict = \"deny\"\ncommands = [\"rm\"]\nwihtout = [\"-i\"]\n",
     ),
     (
-        "rule key for later",
+        "sandbox of a deny rule",
         Layer::User,
-        "version = 1\n[[rule]]\nverdict = \"allow\"\ncommands = [\"make\"]\nsandbox = \"read-only\"\n",
+        "version = 1\n[[rule]]\nverdict = \"deny\"\ncommands = [\"make\"]\nsandbox = \"read-only\"\n",
+    ),
+    (
+        "sandbox that does not exist",
+        Layer::User,
+        "version = 1\n[[rule]]\nverdict = \"allow\"\ncommands = [\"make\"]\nsandbox = \"none\"\n",
+    ),
+    (
+        "sandbox of a rule on paths",
+        Layer::User,
+        "version = 1\n[[rule]]\nverdict = \"allow\"\nkind = \"write\"\npaths = [\"out/**\"]\nsandbox = \"read-only\"\n",
+    ),
+    (
+        "network of an ask rule",
+        Layer::User,
+        "version = 1\n[[rule]]\nverdict = \"ask\"\ncommands = [\"curl\"]\nnetwork = true\n",
+    ),
+    (
+        "network of the wrong type",
+        Layer::User,
+        "version = 1\n[[rule]]\nverdict = \"allow\"\ncommands = [\"curl\"]\nnetwork = \"full\"\n",
     ),
     (
         "rule without verdict",

@@ -4,7 +4,6 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use proptest::prelude::*;
 use support::{Machine, at, file, policy, rules, source};
 use tipstaff::model::digest::Digest;
 use tipstaff::model::executable::{Format, Trust};
@@ -1751,105 +1750,5 @@ mod layers {
         profile.network = Network::Off;
         profile.write.clear();
         assert_eq!(texts(&profile), ["read(/usr/share/x)", "read(/u*)"]);
-    }
-}
-
-const PATTERNS: &[&str] = &[
-    "*",
-    "git",
-    "git push",
-    "git {log,show}",
-    "= ls",
-    "cat ** x",
-    "rm",
-    "write(./**)",
-    "write(x)",
-    "read(x)",
-    "env(*)",
-    "env(A)",
-    "re:git .*",
-    "./tool",
-    "sort",
-    "find",
-    "bash -c",
-    "xargs",
-    "sed",
-];
-const LINES: &[&str] = &[
-    "git push -f",
-    "ls",
-    "cat a x",
-    "rm -rf x",
-    "echo a > x",
-    "A=1 ls",
-    "bash -c 'rm x'",
-    "xargs rm",
-    "./tool $x",
-    "sort $x",
-    "find . -exec rm {} +",
-    "git $x",
-    "$x",
-    "sed 1e id",
-    "cat < x; git log",
-    "for i in a b; do git -C $i status; done",
-    "f() { rm x; }; f",
-    "sudo git push",
-    "# nothing",
-];
-
-fn some_rules() -> impl Strategy<Value = Vec<&'static str>> {
-    prop::collection::vec(prop::sample::select(PATTERNS), 0..5)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn an_added_ask_or_deny_never_loosens(
-        allow in some_rules(), ask in some_rules(), deny in some_rules(),
-        added in prop::sample::select(PATTERNS), line in prop::sample::select(LINES),
-    ) {
-        let machine = Machine::default();
-        let before = machine.judge(&rules(&allow, &ask, &deny), line).verdict;
-        let more_ask: Vec<&str> = ask.iter().copied().chain([added]).collect();
-        let more_deny: Vec<&str> = deny.iter().copied().chain([added]).collect();
-        prop_assert!(machine.judge(&rules(&allow, &more_ask, &deny), line).verdict >= before);
-        prop_assert!(machine.judge(&rules(&allow, &ask, &more_deny), line).verdict >= before);
-    }
-
-    #[test]
-    fn an_added_allow_never_tightens(
-        allow in some_rules(), deny in some_rules(),
-        added in prop::sample::select(PATTERNS), line in prop::sample::select(LINES),
-    ) {
-        let machine = Machine::default();
-        let before = machine.judge(&rules(&allow, &[], &deny), line).verdict;
-        let more: Vec<&str> = allow.iter().copied().chain([added]).collect();
-        prop_assert!(machine.judge(&rules(&more, &[], &deny), line).verdict <= before);
-    }
-
-    #[test]
-    fn the_order_of_rules_is_irrelevant(
-        allow in some_rules(), ask in some_rules(), deny in some_rules(),
-        line in prop::sample::select(LINES),
-    ) {
-        let machine = Machine::default();
-        let turned = |list: &[&'static str]| list.iter().rev().copied().collect::<Vec<_>>();
-        let forwards = machine.answer(&rules(&allow, &ask, &deny), line);
-        let backwards =
-            machine.answer(&rules(&turned(&allow), &turned(&ask), &turned(&deny)), line);
-        prop_assert_eq!(forwards, backwards);
-    }
-
-    #[test]
-    fn loading_and_judging_are_total(text in "(?s).{0,200}", line in "[ -~\n]{0,80}") {
-        let loaded = load(&[source(Layer::Project, &text, false)]);
-        if let Err(error) = &loaded {
-            prop_assert!(!error.render().is_empty());
-        }
-        let script = tipstaff::shell::parse(line.as_bytes(), tipstaff::model::script::Dialect::Bash);
-        if script.is_ok() {
-            Machine::default().answer(&rules(&["*"], &[], &["rm"]), &line);
-        }
     }
 }

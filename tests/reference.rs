@@ -11,10 +11,11 @@
 mod support;
 
 use support::{Machine, file, source};
+use tipstaff::model::deed::Deed;
 use tipstaff::model::digest::Digest;
 use tipstaff::model::executable::Trust;
 use tipstaff::model::judgement::Layer;
-use tipstaff::policy::{Policy, PolicyError, ProgramFile, Source, load};
+use tipstaff::policy::{Found, Policy, PolicyError, ProgramFile, Source, judge_deed, load};
 
 /// One fenced block, with the remark `<!-- layer: … -->` above it.
 struct Block<'a> {
@@ -103,6 +104,14 @@ fn example(text: &str) -> (String, &str) {
     (format!("{verdict} {reason}"), line.trim_start())
 }
 
+/// `VERDICT REASON` of a request, `KIND OBJECT`.
+fn request(machine: &Machine, policy: &Policy, text: &str) -> String {
+    let (kind, object) = text.split_once(' ').unwrap();
+    let deed = Deed::read(kind.parse().unwrap(), object.as_bytes(), &machine.facts.cwd).unwrap();
+    let judgement = judge_deed(policy, &deed, &Found::default(), &machine.facts);
+    format!("{} {}", judgement.verdict, judgement.reason)
+}
+
 #[test]
 fn every_line_of_the_reference_is_judged_as_it_says() {
     let page = page();
@@ -125,14 +134,18 @@ fn every_line_of_the_reference_is_judged_as_it_says() {
                 heading = block.heading;
             }
             "toml" => {}
-            "text" => {
+            language @ ("text" | "requests") => {
                 // What holds without any rule is shown without a policy above it.
                 let none = heading != block.heading && shown;
                 let policy = loaded(if none { &[] } else { &sources }, block.line);
                 shown = true;
                 for text in block.text.lines() {
                     let (wanted, line) = example(text);
-                    let got = machine.answer(&policy, line);
+                    let got = if language == "text" {
+                        machine.answer(&policy, line)
+                    } else {
+                        request(&machine, &policy, line)
+                    };
                     if got == wanted {
                         *(if got.starts_with("allow") {
                             &mut allowed
@@ -168,7 +181,9 @@ fn every_section_shows_what_matches_and_what_does_not() {
     for heading in language {
         let lines: Vec<&str> = blocks
             .iter()
-            .filter(|block| block.heading == heading && block.language == "text")
+            .filter(|block| {
+                block.heading == heading && ["text", "requests"].contains(&block.language)
+            })
             .flat_map(|block| block.text.lines())
             .collect();
         let allowed = lines

@@ -30,6 +30,7 @@ pub const CASES: &[Case] = &[
         2,
         read_only_profile_writes_nothing,
     ),
+    case("a_rule_narrows_the_profile_of_its_line", 2, rule_narrows),
     case(
         "foreign_program_is_not_executable",
         2,
@@ -249,6 +250,35 @@ fn read_only_profile_writes_nothing(w: &World) -> Outcome {
         .attack(&["open-write", &w.inside("text")])?
         .errno(w.read_only_is())?;
     expect(!w.ws.join("attack").exists(), "the file was made")
+}
+
+/// One command of the line is ruled to run read-only, so the whole line does; no rule widens it again.
+fn rule_narrows(w: &World) -> Outcome {
+    let probe = w.probe.display();
+    let rule = |word: &str, profile: &str| {
+        format!("[[rule]]\nverdict = \"allow\"\ncommands = [\"{word}\"]\nsandbox = \"{profile}\"\n")
+    };
+    let rules = [
+        "version = 1\n".to_owned(),
+        rule("cat", "read-only"),
+        rule(&probe.to_string(), "workspace"),
+    ]
+    .concat();
+    let line = |name: &str| format!("{probe} create {}", w.inside(name));
+    w.policy(&rules)?.line(&line("control"))?.exits(0)?;
+    expect(w.ws.join("control").exists(), "the control made no file")?;
+    let ran = w
+        .policy(&rules)?
+        .line(&format!("cat /dev/null; {}", line("attack")))?;
+    expect(
+        ran.out.contains(w.read_only_is()),
+        format!("expected `{}`: {ran}", w.read_only_is()),
+    )?;
+    expect(!w.ws.join("attack").exists(), "the file was made")?;
+    expect(
+        w.audit_text().contains("\"profile\":\"read-only\""),
+        "the record names another profile",
+    )
 }
 
 fn foreign_program_is_not_executable(w: &World) -> Outcome {

@@ -27,6 +27,7 @@ pub const CASES: &[Case] = &[
     ),
     case("live_ask_is_asked_again", 1, asked_again),
     case("live_narrower_run_is_set_up_anew", 2, narrower_run),
+    case("live_narrower_rule_is_set_up_anew", 2, narrower_rule),
     case("live_broken_policy_refuses", 6, broken),
     case("live_vanished_layer_refuses", 6, vanished),
 ];
@@ -133,6 +134,20 @@ fn asked_again(w: &World) -> Outcome {
 /// The parked child has the old profile; what starts has the new one.
 fn narrower_run(w: &World) -> Outcome {
     let text = format!("{ASK_ALL}[sandbox]\nprofile = \"read-only\"\n");
+    let script = format!(
+        "if [ \"$(wc -l < asked.log)\" -gt 1 ]; then allow; exit; fi\n{}\n{WAITS}\ndeny",
+        writes(&text)
+    );
+    run(w, &script)?.exits(1)?.says(w.read_only_says())?;
+    made(w, false)?;
+    asked(w, 2)
+}
+
+/// The same for a rule on the command that is asked about.
+fn narrower_rule(w: &World) -> Outcome {
+    let text = format!(
+        "{ASK_ALL}[[rule]]\nverdict = \"ask\"\ncommands = [\"touch\"]\nsandbox = \"read-only\"\n"
+    );
     let script = format!(
         "if [ \"$(wc -l < asked.log)\" -gt 1 ]; then allow; exit; fi\n{}\n{WAITS}\ndeny",
         writes(&text)

@@ -9,6 +9,7 @@ use std::iter::repeat;
 
 use tipstaff::model::access::Facts;
 use tipstaff::model::path::AbsolutePath;
+use tipstaff::model::profile::Network;
 use tipstaff::model::script::{Dialect, Script, SubCommand, SyntaxError};
 use tipstaff::policy::survey;
 use tipstaff::shell::parse;
@@ -176,6 +177,7 @@ fn lines(seed: u64, count: usize) -> Vec<Vec<u8>> {
 
 fn facts() -> Option<Facts> {
     Some(Facts {
+        network: Network::Off,
         workspace: AbsolutePath::new(CWD).ok()?,
         cwd: AbsolutePath::new(CWD).ok()?,
         home: AbsolutePath::new(HOME).ok(),

@@ -66,6 +66,8 @@ pub struct Question {
     pub cwd: Shown,
     /// The profile.
     pub profile: &'static str,
+    /// The rule that wants this profile.
+    pub confined_by: Option<Shown>,
     /// The folders it may write.
     pub writes: Vec<Shown>,
     /// The network.
@@ -186,6 +188,12 @@ impl Question {
             },
             cwd: show(plan.cwd.as_bytes()),
             profile: plan.profile.name.word(),
+            confined_by: told
+                .judgement
+                .confined
+                .as_ref()
+                .filter(|confined| confined.profile == plan.profile.name)
+                .map(|confined| show(confined.rule.id.as_bytes())),
             writes: plan
                 .profile
                 .write
@@ -236,6 +244,7 @@ impl Question {
             "start": self.start,
             "cwd": self.cwd,
             "profile": self.profile,
+            "confined_by": self.confined_by,
             "writes": self.writes,
             "network": self.network,
             "identity": self.identity,

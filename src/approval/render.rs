@@ -85,7 +85,16 @@ pub fn render(question: &Question, detail: Detail, width: usize, paint: Paint) -
     page.field("in", question.cwd.as_str());
     page.field(
         "sandbox",
-        &format!("profile {}, network {}", question.profile, question.network),
+        &format!(
+            "profile {}{}, network {}",
+            question.profile,
+            question
+                .confined_by
+                .as_ref()
+                .map(|rule| format!(" (rule {})", rule.as_str()))
+                .unwrap_or_default(),
+            question.network
+        ),
     );
     // The first line sums it up.
     let lines = match detail {

@@ -141,6 +141,7 @@ pub(super) fn judgement() -> Judgement {
         verdict: Verdict::Ask,
         reason: Reason::RuleAsk,
         subcommands: vec![judged(Verdict::Allow, Reason::ReadOnlyDefault), asked],
+        confined: None,
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::model::deed::DeedKind;
 use crate::model::mode::Mode;
 use crate::model::profile::{Network, ProfileName};
 use crate::model::verdict::Verdict;
@@ -56,6 +57,7 @@ tipstaff run [OPTIONS] -c <LINE>
 const CHECK_USAGE: &str = "\
 tipstaff check [OPTIONS] -c <LINE>
        tipstaff check [OPTIONS] -- <ARGV>...
+       tipstaff check [OPTIONS] --kind <KIND> -- <OBJECT>
        tipstaff check [OPTIONS] --jsonl";
 const EXPLAIN_USAGE: &str = "\
 tipstaff explain [OPTIONS] -c <LINE>
@@ -201,7 +203,11 @@ pub struct CheckOptions {
     /// Shared options.
     #[command(flatten)]
     pub common: Common,
-    /// Judge one JSON object a line from standard input: {"id","line","cwd","policy"}
+    /// Judge what the caller would do itself: write PATH, delete PATH, network HOST:PORT, mcp SERVER:TOOL
+    #[arg(long, value_name = "KIND", conflicts_with_all = ["line", "jsonl"], requires = "argv")]
+    pub kind: Option<DeedKind>,
+    /// Judge one JSON object a line from standard input: {"id","line","cwd","policy"}, or
+    /// {"kind","object"} instead of the line
     #[arg(long, conflicts_with_all = ["line", "argv"])]
     pub jsonl: bool,
     /// A shell line
@@ -304,7 +310,8 @@ pub struct TargetArgs {
 /// `tipstaff policy add`
 #[derive(Debug, Args)]
 pub struct AddOptions {
-    /// The rule: words of a command, or write(PATH), read(PATH), env(NAME), network(HOST)
+    /// The rule: words of a command, or write(PATH), read(PATH), delete(PATH), env(NAME), network(HOST),
+    /// mcp(SERVER:TOOL)
     #[arg(value_name = "RULE")]
     pub rule: String,
     /// What it says: allow, ask, deny

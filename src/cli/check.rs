@@ -1,14 +1,17 @@
 //! `tipstaff check`: what the policy says, without running anything.
 
+use std::ffi::OsString;
 use std::io::{self, BufRead as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::deed::DeedKind;
 use crate::model::path::AbsolutePath;
 use crate::model::request::{Command, Request};
 use crate::model::verdict::Verdict;
-use crate::supervisor::{Answer, Error, Supervisor};
+use crate::supervisor::{DeedAnswer, Error, Supervisor, Wanted};
 
 use super::args::{CheckOptions, Common};
 use super::{USAGE, output, setup};
@@ -16,10 +19,11 @@ use super::{USAGE, output, setup};
 /// Longest request line that is read; a longer one is answered with an error.
 const LONGEST: usize = 8 << 20;
 
-/// Judges one line, or with `--jsonl` one a line.
+/// Judges one line, one deed, or with `--jsonl` one of them a line.
 pub fn check(options: CheckOptions) -> u8 {
     let CheckOptions {
         common,
+        kind,
         jsonl,
         line,
         argv,
@@ -27,30 +31,54 @@ pub fn check(options: CheckOptions) -> u8 {
     if jsonl {
         return every_line(&common);
     }
-    let answer = setup::request(&common, setup::command(line, argv))
-        .map_err(Error::usage)
-        .and_then(|request| setup::builder(&common).build()?.check(request));
-    match answer {
-        Ok(answer) => {
-            if common.json {
-                output::print_json(&answer.as_json(None));
-            } else {
-                output::print(&format!("{}\n", answer.summary()));
-            }
-            match answer.verdict() {
-                Verdict::Allow => 0,
-                Verdict::Deny => 1,
-                Verdict::Ask => 3,
-            }
+    let answer = match kind {
+        Some(kind) => deed(&common, kind, argv).map(|answer| {
+            told(&common, answer.verdict(), &answer.as_json(None), || {
+                answer.summary()
+            })
+        }),
+        None => setup::request(&common, setup::command(line, argv))
+            .map_err(Error::usage)
+            .and_then(|request| setup::builder(&common).build()?.check(request))
+            .map(|answer| {
+                told(&common, answer.verdict(), &answer.as_json(None), || {
+                    answer.summary()
+                })
+            }),
+    };
+    answer.unwrap_or_else(|error| {
+        output::say_raw(&error.render());
+        if common.json {
+            output::print_json(&error.as_json(USAGE));
         }
-        Err(error) => {
-            output::say_raw(&error.render());
-            if common.json {
-                output::print_json(&error.as_json(USAGE));
-            }
-            USAGE
-        }
+        USAGE
+    })
+}
+
+/// Prints an answer; its verdict is the exit status.
+fn told(
+    common: &Common,
+    verdict: Verdict,
+    json: &impl Serialize,
+    summary: impl FnOnce() -> String,
+) -> u8 {
+    if common.json {
+        output::print_json(json);
+    } else {
+        output::print(&format!("{}\n", summary()));
     }
+    match verdict {
+        Verdict::Allow => 0,
+        Verdict::Deny => 1,
+        Verdict::Ask => 3,
+    }
+}
+
+fn deed(common: &Common, kind: DeedKind, words: Vec<OsString>) -> Result<DeedAnswer, Error> {
+    let [object] = <[OsString; 1]>::try_from(words)
+        .map_err(|_| Error::usage("--kind takes one object: a path, HOST:PORT, or SERVER:TOOL"))?;
+    let wanted = setup::wanted(common, kind, object.into_vec()).map_err(Error::usage)?;
+    setup::builder(common).build()?.check_deed(&wanted)
 }
 
 /// One request of `--jsonl`.
@@ -59,7 +87,9 @@ pub fn check(options: CheckOptions) -> u8 {
 struct Asked {
     #[serde(default)]
     id: serde_json::Value,
-    line: String,
+    line: Option<String>,
+    kind: Option<String>,
+    object: Option<String>,
     cwd: Option<String>,
     policy: Option<String>,
 }
@@ -106,30 +136,50 @@ fn answer(common: &Common, text: &[u8]) -> String {
             return failed(&id, format!("the request cannot be read: {error}"));
         }
     };
-    match judge(common, &asked) {
-        Ok(answer) => output::json_line(&answer.as_json(Some(&asked.id))),
-        Err(error) => failed(&asked.id, error.render()),
-    }
+    judge(common, &asked).unwrap_or_else(|error| failed(&asked.id, error.render()))
 }
 
-fn judge(common: &Common, asked: &Asked) -> Result<Answer, Error> {
-    let mut request = Request::new(
-        Command::Line(asked.line.clone().into_bytes()),
-        setup::environment(),
-    );
-    request.profile = common.profile;
-    request.network = common.network;
-    if let Some(cwd) = &asked.cwd {
-        let folder = AbsolutePath::new(Path::new(cwd));
-        request.cwd = Some(folder.map_err(|error| Error::usage(format!("cwd: {error}")))?);
-    }
+/// The answer line of one request.
+fn judge(common: &Common, asked: &Asked) -> Result<String, Error> {
+    let cwd = asked
+        .cwd
+        .as_ref()
+        .map(|cwd| AbsolutePath::new(Path::new(cwd)));
+    let cwd = cwd
+        .transpose()
+        .map_err(|error| Error::usage(format!("cwd: {error}")))?;
     let builder = match &asked.policy {
         Some(policy) => Supervisor::builder()
             .environment(setup::environment())
             .policy_text("policy", policy.clone()),
         None => setup::builder(common),
     };
-    builder.build()?.check(request)
+    let supervisor = builder.build()?;
+    let id = Some(&asked.id);
+    match (&asked.line, &asked.kind, &asked.object) {
+        (Some(line), None, None) => {
+            let command = Command::Line(line.clone().into_bytes());
+            let mut request = Request::new(command, setup::environment());
+            request.profile = common.profile;
+            request.network = common.network;
+            request.cwd = cwd;
+            Ok(output::json_line(&supervisor.check(request)?.as_json(id)))
+        }
+        (None, Some(kind), Some(object)) => {
+            let wanted = Wanted {
+                kind: kind.parse().map_err(|error: String| Error::usage(error))?,
+                object: object.clone().into_bytes(),
+                cwd,
+                workspace: None,
+            };
+            Ok(output::json_line(
+                &supervisor.check_deed(&wanted)?.as_json(id),
+            ))
+        }
+        _ => Err(Error::usage(
+            "a request holds a `line`, or a `kind` and an `object`",
+        )),
+    }
 }
 
 fn failed(id: &serde_json::Value, error: String) -> String {

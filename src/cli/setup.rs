@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+use crate::model::deed::DeedKind;
 use crate::model::environment::Environment;
 use crate::model::path::AbsolutePath;
 use crate::model::request::{Command, Ids, Request};
-use crate::supervisor::{Builder, Supervisor};
+use crate::supervisor::{Builder, Supervisor, Wanted};
 
 use super::args::{Common, IdArgs};
 
@@ -59,6 +60,16 @@ pub fn request(common: &Common, command: Command) -> Result<Request, String> {
     request.mode = common.mode;
     request.user = common.user.clone();
     Ok(request)
+}
+
+/// What the caller of `common` would do itself.
+pub fn wanted(common: &Common, kind: DeedKind, object: Vec<u8>) -> Result<Wanted, String> {
+    Ok(Wanted {
+        kind,
+        object,
+        cwd: folder("--cwd", common.cwd.as_deref())?,
+        workspace: folder("--workspace", common.workspace.as_deref())?,
+    })
 }
 
 fn folder(option: &str, path: Option<&Path>) -> Result<Option<AbsolutePath>, String> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::digest::Digest;
 use super::executable::{Executable, Lookup};
 use super::path::AbsolutePath;
+use super::profile::Network;
 use super::script::{Script, Word};
 
 /// Where a path access comes from, which decides what kind of rule it needs.
@@ -97,6 +98,8 @@ pub struct Facts {
     pub home: Option<AbsolutePath>,
     /// Our own policy, state and runtime folders and binary: no subject may write or command them.
     pub own: Vec<AbsolutePath>,
+    /// The network the run would have; an allow rule on commands says whether it covers one at all.
+    pub network: Network,
     /// Today as days since 1970-01-01 UTC, for rules that expire.
     pub today: i64,
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::access::Access;
+use super::profile::ProfileName;
 use super::verdict::Verdict;
 
 /// Why something was decided as it was. The list is closed; each code is documented in docs/reasons.md
@@ -216,6 +217,28 @@ pub struct SubJudgement {
     pub remedy: Option<String>,
 }
 
+/// The verdict on a deed of the caller's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeedJudgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Reason,
+    /// The deciding rule.
+    pub rule: Option<RuleRef>,
+    /// What would make it allowed, in words, or why nothing can.
+    pub remedy: Option<String>,
+}
+
+/// A narrower sandbox that a rule wants the line to run in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confined {
+    /// The profile.
+    pub profile: ProfileName,
+    /// The rule that says so.
+    pub rule: RuleRef,
+}
+
 /// The verdict on a line: the strictest of its sub-commands and of the line itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
@@ -225,4 +248,15 @@ pub struct Judgement {
     pub reason: Reason,
     /// Each sub-command, same indices as the survey.
     pub subcommands: Vec<SubJudgement>,
+    /// The narrowest profile that any rule wants for any sub-command; `None` leaves the run's own.
+    pub confined: Option<Confined>,
+}
+
+impl Judgement {
+    /// The profile of a run that would otherwise have `ceiling`: rules narrow it, and none widens it.
+    pub fn profile(&self, ceiling: ProfileName) -> ProfileName {
+        self.confined
+            .as_ref()
+            .map_or(ceiling, |confined| confined.profile.min(ceiling))
+    }
 }

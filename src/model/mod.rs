@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod deed;
 pub mod digest;
 pub mod environment;
 pub mod executable;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::path::AbsolutePath;
 
-/// What the run may do on the network.
+/// What the run may do on the network, from narrow to wide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Network {
     /// Nothing.
@@ -50,8 +50,8 @@ impl FromStr for Network {
     }
 }
 
-/// Which built-in profile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// Which built-in profile, from narrow to wide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProfileName {
     /// Reads by list, writes nothing but a private temporary folder.
     ReadOnly,

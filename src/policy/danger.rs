@@ -3,9 +3,11 @@
 
 use super::examples;
 use super::glob::{Match, Purpose};
+use super::kind;
 use super::knowledge::program_files;
+use super::path_pattern::PathPattern;
 use super::pattern::{Against, Arguments, CommandPattern, ProgramPattern, static_argv};
-use super::rule::{self, Target};
+use super::rule::Target;
 use crate::model::path::AbsolutePath;
 use crate::model::verdict::Verdict;
 
@@ -83,7 +85,7 @@ const VARIABLES: [&str; 24] = [
 ];
 /// Files whose writer owns more than the file; the home of examples is `/home/user`.
 const FILES: [&str; 10] = [
-    "/qx/one/two",
+    ANY_FILE,
     "/etc/passwd",
     "/etc/cron.d/qx",
     "/usr/bin/qx",
@@ -94,6 +96,10 @@ const FILES: [&str; 10] = [
     "/home/user/.ssh/authorized_keys",
     "/home/user/.config/tipstaff/policy.toml",
 ];
+/// A file that no rule means.
+const ANY_FILE: &str = "/qx/one/two";
+/// Tools that no rule means.
+const TOOLS: [(&str, &str); 2] = [("qx-one", "qx-run"), ("github", "qx-run")];
 const HOSTS: [&str; 4] = [
     "qx-one.example",
     "qx-two.com",
@@ -106,19 +112,35 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
     if verdict != Verdict::Allow {
         return None;
     }
-    match rule::one_line(text).ok()? {
+    match kind::one_line(text).ok()? {
         Target::Command(pattern) => command(&pattern),
         Target::Write(pattern) => {
-            let facts = examples::facts()?;
-            let file = FILES.into_iter().find(|file| {
-                AbsolutePath::new(file).is_ok_and(|path| pattern.matches(&path, &facts))
-            })?;
+            let file = precious(&pattern)?;
             Some(Danger {
                 why: match file {
-                    "/qx/one/two" => "it lets the shell overwrite every file".to_owned(),
+                    ANY_FILE => "it lets the shell overwrite every file".to_owned(),
                     file => format!("it lets the shell write files such as `{file}`"),
                 },
                 narrower: "name the folder, for example `write(./out/**)`",
+            })
+        }
+        Target::Delete(pattern) => {
+            let file = precious(&pattern)?;
+            Some(Danger {
+                why: match file {
+                    ANY_FILE => "it lets every file be deleted".to_owned(),
+                    file => format!("it lets files such as `{file}` be deleted"),
+                },
+                narrower: "name the folder, for example `delete(./out/**)`",
+            })
+        }
+        Target::Mcp(tool) => {
+            TOOLS
+                .into_iter()
+                .find(|(server, name)| tool.matches(server, name, Purpose::Allow))?;
+            Some(Danger {
+                why: "it lets tools be called that nobody has named".to_owned(),
+                narrower: "name the tool, for example `mcp(tickets:read_one)`",
             })
         }
         Target::Env(glob) => {
@@ -144,6 +166,14 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
         }
         Target::Read(_) => None,
     }
+}
+
+/// The first file the pattern covers whose writer owns more than the file.
+fn precious(pattern: &PathPattern) -> Option<&'static str> {
+    let facts = examples::facts()?;
+    FILES
+        .into_iter()
+        .find(|file| AbsolutePath::new(file).is_ok_and(|path| pattern.matches(&path, &facts)))
 }
 
 fn command(pattern: &CommandPattern) -> Option<Danger> {
@@ -290,6 +320,10 @@ mod tests {
             "network(*)",
             "network(*:443)",
             "network(*.com)",
+            "delete(/**)",
+            "delete(~/.ssh/*)",
+            "mcp(*:*)",
+            "mcp(github:*)",
             "eval",
             "exec",
         ] {
@@ -324,6 +358,8 @@ mod tests {
             "network(example.org)",
             "network(*.example.org)",
             "read(/**)",
+            "delete(./build/**)",
+            "mcp(github:get_*)",
             "perlcritic",
         ] {
             assert_eq!(danger(Verdict::Allow, rule), None, "{rule}");

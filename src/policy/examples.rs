@@ -12,6 +12,7 @@ use crate::model::access::{Facts, Resolved};
 use crate::model::digest::Digest;
 use crate::model::executable::{Executable, FileId, Format, Lookup, Trust};
 use crate::model::path::AbsolutePath;
+use crate::model::profile::Network;
 use crate::model::script::{Context, Dialect, Folder, Script, Span, SubCommand, SyntaxError};
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
@@ -64,7 +65,7 @@ fn matches(rule: &Rule, example: &str) -> Option<bool> {
                 let view = View::new(&scene, 0)?;
                 command_matches(rule, pattern, &view, purpose) == Match::Yes
             }
-            Target::Write(pattern) | Target::Read(pattern) => {
+            Target::Write(pattern) | Target::Read(pattern) | Target::Delete(pattern) => {
                 pattern.matches(&path(first, &facts), &facts)
             }
             Target::Env(glob) => glob.matches(first.as_bytes(), None, purpose),
@@ -74,6 +75,9 @@ fn matches(rule: &Rule, example: &str) -> Option<bool> {
                     .map_or((first.as_str(), None), |(name, port)| (name, Some(port)));
                 host.matches(name.as_bytes(), port.map(str::as_bytes), purpose)
             }
+            Target::Mcp(tool) => first
+                .split_once(':')
+                .is_some_and(|(server, name)| tool.matches(server, name, purpose)),
         };
         any |= found;
     }
@@ -95,6 +99,7 @@ pub(super) fn facts() -> Option<Facts> {
         workspace,
         home: AbsolutePath::new("/home/user").ok(),
         own: Vec::new(),
+        network: Network::Off,
         today: i64::MIN,
     })
 }

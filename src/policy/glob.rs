@@ -79,6 +79,15 @@ impl Glob {
         self.literal.as_deref()
     }
 
+    /// The same with `*` matching `/` as well, for what is no path.
+    pub(super) fn across_slashes(self) -> Self {
+        let token = |token| match token {
+            Token::Star => Token::DoubleStar,
+            Token::Byte(_) | Token::One | Token::DoubleStar => token,
+        };
+        Self::new(self.tokens.into_iter().map(token).collect(), self.home)
+    }
+
     /// The bytes it surely starts with.
     pub(super) fn starts_with(&self, prefix: &[u8]) -> bool {
         !self.home

@@ -31,6 +31,8 @@ pub(super) type Spot = (usize, usize);
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     all: Vec<Rule>,
+    /// Which of them name a profile to run in; few or none, and looked at for every line.
+    confining: Vec<usize>,
     /// By verdict; `None` looks at every rule.
     index: Option<[Kinds; 3]>,
 }
@@ -59,8 +61,15 @@ impl Rules {
                 }
             }
         }
+        let confining = all
+            .iter()
+            .enumerate()
+            .filter(|(_, rule)| rule.conditions.sandbox.is_some())
+            .map(|(at, _)| at)
+            .collect();
         Self {
             all,
+            confining,
             index: Some(index),
         }
     }
@@ -75,6 +84,11 @@ impl Rules {
 
     pub(super) fn iter(&self) -> std::slice::Iter<'_, Rule> {
         self.all.iter()
+    }
+
+    /// Rules that name a profile to run in.
+    pub(super) fn confining(&self) -> impl Iterator<Item = &Rule> {
+        self.confining.iter().filter_map(|at| self.all.get(*at))
     }
 
     /// Command patterns that could match, in the order of the rules.
@@ -93,9 +107,12 @@ impl Rules {
                 let rule = self.all.get(at)?;
                 match rule.targets.get(target)? {
                     Target::Command(pattern) => Some((rule, pattern)),
-                    Target::Write(_) | Target::Read(_) | Target::Env(_) | Target::Network(_) => {
-                        None
-                    }
+                    Target::Write(_)
+                    | Target::Read(_)
+                    | Target::Delete(_)
+                    | Target::Env(_)
+                    | Target::Network(_)
+                    | Target::Mcp(_) => None,
                 }
             })
             .collect()
@@ -194,6 +211,8 @@ impl Kinds {
             Target::Read(pattern) => self.reads.add(spot, pattern),
             Target::Env(glob) => self.env.add(spot, glob),
             Target::Network(host) => self.network.add(spot, host.name()),
+            // What a runtime wants to do itself is judged one deed at a time, by every rule.
+            Target::Delete(_) | Target::Mcp(_) => {}
         }
     }
 }

@@ -16,9 +16,10 @@ pub const PROJECT: [&str; 3] = ["version", "permissions", "rule"];
 /// In `[permissions]`.
 pub const PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "read_only_defaults", "disable"];
 /// In `[[rule]]`.
-pub const RULE: [&str; 17] = [
-    "id", "verdict", "commands", "kind", "paths", "hosts", "names", "with", "with_all", "without",
-    "args", "cwd", "expires", "advisory", "why", "match", "no_match",
+pub const RULE: [&str; 20] = [
+    "id", "verdict", "commands", "kind", "paths", "hosts", "names", "tools", "with", "with_all",
+    "without", "args", "cwd", "sandbox", "network", "expires", "advisory", "why", "match",
+    "no_match",
 ];
 /// In `[workspace]`.
 pub const WORKSPACE: [&str; 1] = ["within"];
@@ -29,7 +30,5 @@ pub const APPROVALS: [&str; 3] = ["timeout", "headless", "command"];
 
 /// Keys of the language that this version does not enforce yet, and so does not accept.
 pub const TOP_LATER: [&str; 4] = ["profile", "reviewer", "audit", "hook"];
-/// The same in `[[rule]]`.
-pub const RULE_LATER: [&str; 2] = ["sandbox", "network"];
 /// The same in `[approvals]`.
 pub const APPROVALS_LATER: [&str; 5] = ["wait", "budget", "unattended", "frozen", "on_flag"];

@@ -41,12 +41,12 @@ impl PathPattern {
                 "name a file, or `**` for every file of the workspace",
             ));
         }
-        let (base, rest) = if let Some(rest) = after(word, "/") {
+        let (base, rest) = if let Some(rest) = below(word, b"/") {
             (Base::Root, rest)
         } else if let Some(rest) = home(word) {
             (Base::Home, rest)
         } else {
-            (Base::Workspace, after(word, "./").unwrap_or(word))
+            (Base::Workspace, below(word, b"./").unwrap_or(word))
         };
         let rest = if rest.len() == 1 && after(rest, ".").is_some() {
             &[]
@@ -162,6 +162,14 @@ impl PathPattern {
         shared.is_within(folder) || crosses
     }
 
+    /// The same, also for patterns that fix no folder at all, such as `**/.env`.
+    pub(super) fn may_reach_below(&self, folder: &AbsolutePath, facts: &Facts) -> bool {
+        if self.prefix.is_empty() {
+            return !self.is_apart_from(std::iter::once(folder), facts);
+        }
+        self.may_lie_below(folder, facts)
+    }
+
     /// Whether the cleaned path matches.
     pub(super) fn matches(&self, path: &AbsolutePath, facts: &Facts) -> bool {
         let base = match self.base {
@@ -186,6 +194,15 @@ impl PathPattern {
                 .get_or_init(|| self.glob.compile_matcher())
                 .is_match(Path::new(OsStr::from_bytes(below)))
     }
+}
+
+/// The rest of a word that starts with this, quoted or not: quotes do not change what a path is.
+fn below<'a>(word: &'a [Char], start: &[u8]) -> Option<&'a [Char]> {
+    let (head, rest) = word.split_at_checked(start.len())?;
+    head.iter()
+        .map(|char| char.byte)
+        .eq(start.iter().copied())
+        .then_some(rest)
 }
 
 /// The rest after `~/` or `$HOME/`, or nothing after a lone `~`.
@@ -228,6 +245,7 @@ mod tests {
             cwd: at("/ws/sub"),
             home: Some(at("/home/me")),
             own: Vec::new(),
+            network: crate::model::profile::Network::Off,
             today: 0,
         };
         let words = lex::words(pattern).unwrap();

@@ -189,8 +189,8 @@ impl Given {
     /// Adds this layer to the layers before it.
     pub(super) fn apply(self, settings: &mut Settings) {
         settings.mode = strictest(settings.mode, self.mode, loose_mode);
-        settings.profile = strictest(settings.profile, self.profile, loose_profile);
-        settings.network = strictest(settings.network, self.network, loose_network);
+        settings.profile = strictest(settings.profile, self.profile, |profile| *profile);
+        settings.network = strictest(settings.network, self.network, |network| *network);
         settings.gate = strictest(settings.gate, self.gate, |gate| *gate);
         let approvals = &mut settings.approvals;
         approvals.headless = strictest(approvals.headless, self.headless, |headless| *headless);
@@ -211,12 +211,12 @@ impl Settings {
 
     /// The profile of a run that asks for `asked`: the narrower of that and the policy's.
     pub fn profile(&self, asked: Option<ProfileName>) -> ProfileName {
-        strictest(self.profile, asked, loose_profile).unwrap_or_default()
+        strictest(self.profile, asked, |profile| *profile).unwrap_or_default()
     }
 
     /// The network of a run that asks for `asked`: the narrower of that and the policy's.
     pub fn network(&self, asked: Option<Network>) -> Network {
-        strictest(self.network, asked, loose_network).unwrap_or_default()
+        strictest(self.network, asked, |network| *network).unwrap_or_default()
     }
 
     /// How the gate judges what allowed programs start.
@@ -252,21 +252,6 @@ const fn loose_mode(mode: &Mode) -> u8 {
         Mode::AcceptEdits => 5,
         Mode::Review => 6,
         Mode::Bypass => 7,
-    }
-}
-
-const fn loose_profile(profile: &ProfileName) -> u8 {
-    match profile {
-        ProfileName::ReadOnly => 0,
-        ProfileName::Workspace => 1,
-    }
-}
-
-const fn loose_network(network: &Network) -> u8 {
-    match network {
-        Network::Off => 0,
-        Network::Loopback => 1,
-        Network::Full => 2,
     }
 }
 

@@ -4,9 +4,10 @@ use super::error::{Fault, PolicyError};
 use super::glob::{Match, Purpose};
 use super::index::Rules;
 use super::judge::{CODE_RULES, Scene, View, command_matches, judge};
+use super::kind;
 use super::lex::{self, RuleWord};
 use super::listing::Standing;
-use super::rule::{self, Conditions, Rule, Target};
+use super::rule::{Conditions, Rule, Target};
 use super::{Policy, Settings};
 use crate::model::access::{Access, Facts, PathAccess, Resolved, Survey};
 use crate::model::judgement::{Layer, Reason, RuleRef, SubJudgement};
@@ -52,7 +53,7 @@ impl Trial {
     /// What is wrong with it.
     pub fn new(verdict: Verdict, text: &str) -> Result<Self, PolicyError> {
         let text = text.trim();
-        let target = rule::one_line(text).map_err(|bad| {
+        let target = kind::one_line(text).map_err(|bad| {
             let fault = Fault::new("RULE", text, 0..text.len(), bad.message);
             PolicyError::new(vec![fault.help(bad.help)])
         })?;
@@ -104,8 +105,10 @@ impl Trial {
             Target::Command(_) => command(&self.text, rule.verdict),
             Target::Write(_) => path("what the shell opens for writing", inside),
             Target::Read(_) => path("what the shell opens for reading", inside),
+            Target::Delete(_) => path("what a request would delete", inside),
             Target::Env(_) => vec![("variable", quoted(inside))],
             Target::Network(_) => vec![("host", quoted(inside))],
+            Target::Mcp(_) => vec![("tool", quoted(inside))],
         }
     }
 
@@ -142,7 +145,12 @@ impl Trial {
             Target::Command(pattern) => View::new(scene, index).map_or(Match::No, |view| {
                 command_matches(rule, pattern, &view, purpose)
             }),
-            Target::Write(_) | Target::Read(_) | Target::Env(_) | Target::Network(_) => Match::No,
+            Target::Write(_)
+            | Target::Read(_)
+            | Target::Delete(_)
+            | Target::Env(_)
+            | Target::Network(_)
+            | Target::Mcp(_) => Match::No,
         };
         let given = judged
             .accesses

@@ -5,8 +5,11 @@ use serde::Serialize;
 use crate::model::access::{Access, Resolved, Survey};
 use crate::model::digest::Digest;
 use crate::model::executable::{Lookup, Trust};
-use crate::model::judgement::{AccessJudgement, Judgement, Reason, RuleRef, SubJudgement};
+use crate::model::judgement::{
+    AccessJudgement, Confined, Judgement, Reason, RuleRef, SubJudgement,
+};
 use crate::model::path::AbsolutePath;
+use crate::model::profile::{Network, ProfileName};
 use crate::model::script::{Span, SubCommand, Word};
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
@@ -18,6 +21,8 @@ pub struct Answer {
     pub(super) survey: Survey,
     pub(super) resolved: Resolved,
     pub(super) judgement: Judgement,
+    pub(super) profile: ProfileName,
+    pub(super) network: Network,
 }
 
 /// `tipstaff.check/1`
@@ -28,6 +33,10 @@ pub struct AnswerJson<'a> {
     id: Option<&'a serde_json::Value>,
     verdict: Verdict,
     reason: Reason,
+    profile: &'static str,
+    network: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confined_by: Option<&'a RuleRef>,
     opaque: Vec<OpaqueJson>,
     subcommands: Vec<SubJson<'a>>,
 }
@@ -89,6 +98,9 @@ impl Answer {
             id,
             verdict: self.judgement.verdict,
             reason: self.judgement.reason,
+            profile: self.profile.word(),
+            network: self.network.word(),
+            confined_by: self.confined().map(|confined| &confined.rule),
             opaque: self
                 .survey
                 .script
@@ -104,6 +116,12 @@ impl Answer {
                 .map(|(sub, lookup, judged)| self.sub_json(sub, lookup, judged))
                 .collect(),
         }
+    }
+
+    /// The rule that narrows the sandbox, where one does.
+    fn confined(&self) -> Option<&Confined> {
+        let confined = self.judgement.confined.as_ref();
+        confined.filter(|confined| confined.profile == self.profile)
     }
 
     fn rows(&self) -> impl Iterator<Item = (&SubCommand, &Lookup, &SubJudgement)> {
@@ -158,6 +176,13 @@ impl Answer {
     /// One line for people: the verdict, why, and each sub-command that is not allowed.
     pub fn summary(&self) -> String {
         let mut text = format!("{} ({})", self.judgement.verdict, self.judgement.reason);
+        if let Some(confined) = self.confined() {
+            text.push_str(&format!(
+                "\n  sandbox {} ({})",
+                self.profile,
+                place(&confined.rule)
+            ));
+        }
         for opaque in &self.survey.script.opaque {
             text.push_str(&format!(
                 "\n  opaque at byte {}: {}",
@@ -206,10 +231,15 @@ impl Answer {
     /// would change it.
     pub fn explanation(&self) -> String {
         let mut text = format!(
-            "{}\n  verdict  {} ({})\n",
+            "{}\n  verdict  {} ({})\n  sandbox  profile {}{}, network {}\n",
             Escaped(&self.line),
             self.judgement.verdict,
-            self.judgement.reason
+            self.judgement.reason,
+            self.profile,
+            self.confined()
+                .map(|confined| format!(" by {}", place(&confined.rule)))
+                .unwrap_or_default(),
+            self.network,
         );
         for opaque in &self.survey.script.opaque {
             text.push_str(&format!(

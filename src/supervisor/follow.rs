@@ -16,6 +16,7 @@ use crate::launch::Signals;
 use crate::model::environment::Environment;
 use crate::model::judgement::{AccessJudgement, Judgement, Reason};
 use crate::model::outcome::Outcome;
+use crate::model::profile::ProfileName;
 use crate::model::verdict::Verdict;
 use crate::policy::{self, Policy, Settings, Source};
 
@@ -65,6 +66,7 @@ pub struct Changed {
 #[derive(Debug)]
 pub struct Before {
     verdict: Verdict,
+    profile: ProfileName,
     settings: Settings,
     layers: Vec<Source>,
     still: Option<Vec<Source>>,
@@ -76,6 +78,7 @@ impl Before {
     pub fn of(ground: &Ground, call: &Call, changed: Changed) -> Self {
         Self {
             verdict: call.judgement.verdict,
+            profile: ground.profile.name,
             settings: ground.policy.settings().clone(),
             layers: ground.sources.clone(),
             still: changed.sources,
@@ -186,7 +189,10 @@ impl Watch<'_> {
             .as_ref()
             .ok()
             .and_then(|sources| policy::load(sources).ok())
-            .is_some_and(|policy| policy.settings() == self.ground.policy.settings());
+            .is_some_and(|policy| {
+                policy.settings() == self.ground.policy.settings()
+                    && self.profile(&self.judge(&policy)) == self.ground.profile.name
+            });
         if same_run {
             Found::Same
         } else {
@@ -216,13 +222,22 @@ impl Watch<'_> {
         let run = policy.settings() == self.ground.policy.settings();
         if judgement.verdict > before.verdict {
             Says::Tighter
-        } else if judgement.verdict < before.verdict || !run {
+        } else if judgement.verdict < before.verdict
+            || !run
+            || self.profile(&judgement) > self.ground.profile.name
+        {
             Says::Looser
-        } else if alike(&judgement, before) {
+        } else if self.profile(&judgement) == self.ground.profile.name && alike(&judgement, before)
+        {
             Says::Same
         } else {
             Says::Tighter
         }
+    }
+
+    /// The profile the call would run in.
+    fn profile(&self, judgement: &Judgement) -> ProfileName {
+        judgement.profile(self.ground.ceiling)
     }
 
     fn judge(&self, policy: &Policy) -> Judgement {
@@ -309,6 +324,7 @@ impl Supervisor {
             return run.refuse(call, Outcome::Denied(reason), message).map(Some);
         }
         let looser = call.judgement.verdict < before.verdict
+            || run.ground.profile.name > before.profile
             || *run.ground.policy.settings() != before.settings;
         if !looser || before.still.as_ref() == Some(now) {
             return Ok(None);

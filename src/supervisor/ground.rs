@@ -10,15 +10,16 @@ use crate::approval;
 use crate::layers::{self, LayerError};
 use crate::model::access::Facts;
 use crate::model::environment::Environment;
+use crate::model::judgement::Judgement;
 use crate::model::mode::Mode;
 use crate::model::path::AbsolutePath;
-use crate::model::profile::{Identity, Profile};
+use crate::model::profile::{Identity, Profile, ProfileName};
 use crate::model::request::Request;
 use crate::policy::{self, Policy, Source};
 use crate::resolve::environment::{Account, Fixed, Fixing, Why, fix};
 use crate::resolve::workspace::{Forbidden, Standing, Workspace, current_folder};
 use crate::resolve::{self, Resolver};
-use crate::sandbox::profiles;
+use crate::sandbox::{SandboxError, profiles};
 
 use super::error::Error;
 use super::identity::identity;
@@ -36,9 +37,12 @@ pub struct Ground {
     cwd_folder: OwnedFd,
     pub fixed: Fixed,
     pub profile: Profile,
+    /// The profile before any rule narrowed it.
+    pub ceiling: ProfileName,
     pub temporary: AbsolutePath,
     pub facts: Facts,
     pub resolver: Resolver,
+    forbidden: Forbidden,
 }
 
 impl Supervisor {
@@ -49,14 +53,18 @@ impl Supervisor {
         Ok((sources, policy))
     }
 
-    /// Opens the folder and workspace of a request.
-    pub(super) fn workspace(&self, request: &Request) -> Result<(AbsolutePath, Workspace), Error> {
-        let cwd = match &request.cwd {
+    /// Opens the folder and workspace of a request: those it names, else the caller's own.
+    pub(super) fn workspace(
+        &self,
+        cwd: Option<&AbsolutePath>,
+        workspace: Option<&AbsolutePath>,
+    ) -> Result<(AbsolutePath, Workspace), Error> {
+        let cwd = match cwd {
             Some(cwd) => cwd.clone(),
             None => current_folder()?,
         };
         let forbidden = Forbidden::new(self.environment.home(), self.house.own());
-        let workspace = Workspace::open(request.workspace.as_ref(), &cwd, &forbidden)?;
+        let workspace = Workspace::open(workspace, &cwd, &forbidden)?;
         Ok((resolve::real(&cwd), workspace))
     }
 
@@ -68,7 +76,7 @@ impl Supervisor {
         temporary: impl FnOnce(&Identity) -> Result<AbsolutePath, Error>,
     ) -> Result<Ground, Error> {
         let forbidden = Forbidden::new(self.environment.home(), self.house.own());
-        let (cwd, workspace) = self.workspace(request)?;
+        let (cwd, workspace) = self.workspace(request.cwd.as_ref(), request.workspace.as_ref())?;
         let (sources, policy) = self.policy(&workspace.root)?;
         let settings = policy.settings();
         within(
@@ -95,9 +103,10 @@ impl Supervisor {
         let uid = uid_of(&who);
         let mode = settings.mode(request.mode);
         let name = approval::profile_for(mode, settings.profile(request.profile));
+        let network = settings.network(request.network);
         let profile = profiles::fill(
             name,
-            settings.network(request.network),
+            network,
             &profiles::Facts {
                 workspace: &workspace.root,
                 temporary: &temporary,
@@ -107,7 +116,7 @@ impl Supervisor {
                 own: &forbidden.own,
             },
         )
-        .map_err(crate::sandbox::SandboxError::from)?;
+        .map_err(SandboxError::from)?;
         // Trust looks at what any profile could write, not only at this one.
         let mut roots = profile.write.clone();
         roots.push(workspace.root.clone());
@@ -116,6 +125,7 @@ impl Supervisor {
             cwd: cwd.clone(),
             home: fixed.environment.home(),
             own: self.house.own(),
+            network,
             today: today(),
         };
         let resolver = Resolver::new(&fixed.environment, &cwd, &roots, uid);
@@ -130,14 +140,37 @@ impl Supervisor {
             cwd_folder,
             fixed,
             profile,
+            ceiling: name,
             temporary,
             facts,
             resolver,
+            forbidden,
         })
     }
 }
 
 impl Ground {
+    /// The same ground with the profile that the rules want for a line. They narrow it, and never widen it.
+    pub fn confined(mut self, judgement: &Judgement) -> Result<Self, Error> {
+        let name = judgement.profile(self.ceiling);
+        if name != self.profile.name {
+            self.profile = profiles::fill(
+                name,
+                self.profile.network,
+                &profiles::Facts {
+                    workspace: &self.workspace.root,
+                    temporary: &self.temporary,
+                    environment: &self.fixed.environment,
+                    uid: uid_of(&self.identity),
+                    homes: &self.forbidden.homes,
+                    own: &self.forbidden.own,
+                },
+            )
+            .map_err(SandboxError::from)?;
+        }
+        Ok(self)
+    }
+
     /// The folder the command starts in.
     pub fn cwd_folder(&self) -> BorrowedFd<'_> {
         self.cwd_folder.as_fd()
@@ -238,7 +271,7 @@ pub fn sources(
 }
 
 /// Whether the workspace lies where the policy wants it: in one folder of each list, links followed.
-fn within(
+pub fn within(
     root: &AbsolutePath,
     lists: &[Vec<String>],
     home: Option<&AbsolutePath>,

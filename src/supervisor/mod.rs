@@ -4,6 +4,7 @@ mod answer;
 mod asking;
 mod builder;
 mod call;
+mod deeds;
 mod errand;
 mod error;
 mod follow;
@@ -24,6 +25,7 @@ use std::time::Instant;
 
 pub use answer::{Answer, AnswerJson};
 pub use builder::Builder;
+pub use deeds::{DeedAnswer, DeedJson, Wanted};
 pub use error::{Error, ErrorJson};
 pub use policies::{Change, Preview, Target, TriedCommand, TriedLine};
 pub use refused::{Refusal, RefusalJson, Refused};
@@ -99,7 +101,10 @@ impl Supervisor {
         let ground = self.looked_at(&request)?;
         let call = judge(&request.command, &ground)?;
         let looked = look(&call, &ground);
+        let ground = ground.confined(&call.judgement)?;
         let answer = Answer {
+            profile: ground.profile.name,
+            network: ground.profile.network,
             line: call.line,
             survey: call.survey,
             resolved: call.pinned.resolved,
@@ -147,13 +152,15 @@ impl Supervisor {
             let made = temporary.insert(Temporary::create(&temporary_base()?, identity)?);
             Ok(made.path().clone())
         })?;
+        fail::point("policy-loaded");
+        let mut call = judge(&request.command, &ground)?;
+        let ground = ground.confined(&call.judgement)?;
         if let Some(rule) = policy::unenforceable(&ground.policy, &ground.profile, &ground.facts)
             .into_iter()
             .next()
         {
             return Err(Error::Unenforceable(Box::new(rule)));
         }
-        fail::point("policy-loaded");
         let journal = Journal::open(&self.house.state)?.hiding(&ground.fixed.secrets);
         let run = Run {
             journal: &journal,
@@ -161,7 +168,6 @@ impl Supervisor {
             ground: &ground,
         };
 
-        let mut call = judge(&request.command, &ground)?;
         if let Some(ended) = self.under_new_policy(&run, &call, story, signals)? {
             return Ok(ended);
         }

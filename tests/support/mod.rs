@@ -15,6 +15,7 @@ use tipstaff::model::digest::Digest;
 use tipstaff::model::executable::{Executable, FileId, Format, Lookup, LookupError, Trust};
 use tipstaff::model::judgement::{Judgement, Layer};
 use tipstaff::model::path::AbsolutePath;
+use tipstaff::model::profile::Network;
 use tipstaff::model::script::{Dialect, SubCommand};
 use tipstaff::policy::{Policy, Source, judge, load, survey};
 use tipstaff::resolve::is_bash_builtin;
@@ -45,6 +46,7 @@ impl Default for Machine {
                 cwd: at("/ws"),
                 home: Some(at("/home/me")),
                 own: vec![at("/home/me/.config/tipstaff"), at("/opt/tipstaff")],
+                network: Network::Off,
                 today: 20_000,
             },
             files: BTreeMap::new(),

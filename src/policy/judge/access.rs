@@ -45,8 +45,10 @@ impl Direction {
                 Target::Command(_)
                 | Target::Write(_)
                 | Target::Read(_)
+                | Target::Delete(_)
                 | Target::Env(_)
-                | Target::Network(_),
+                | Target::Network(_)
+                | Target::Mcp(_),
             ) => None,
         }
     }
@@ -128,7 +130,12 @@ pub(super) fn env(policy: &Policy, view: &View<'_>, name: &[u8]) -> Answer {
     let matches = |rule: &Rule, purpose: Purpose| {
         rule.targets.iter().any(|target| match target {
             Target::Env(glob) => glob.matches(name, None, purpose),
-            Target::Command(_) | Target::Write(_) | Target::Read(_) | Target::Network(_) => false,
+            Target::Command(_)
+            | Target::Write(_)
+            | Target::Read(_)
+            | Target::Delete(_)
+            | Target::Network(_)
+            | Target::Mcp(_) => false,
         })
     };
     let candidates = |verdict| policy.rules.variables(verdict, name);
@@ -157,14 +164,24 @@ pub(super) fn network(
     let matches = |rule: &Rule, purpose: Purpose| {
         rule.targets.iter().any(|target| match target {
             Target::Network(wanted) => wanted.matches(host, port, purpose),
-            Target::Command(_) | Target::Write(_) | Target::Read(_) | Target::Env(_) => false,
+            Target::Command(_)
+            | Target::Write(_)
+            | Target::Read(_)
+            | Target::Delete(_)
+            | Target::Env(_)
+            | Target::Mcp(_) => false,
         })
     };
     // A host or port that is not known may be any.
     let restrict = |rule: &Rule| {
         let speaks = rule.targets.iter().any(|target| match target {
             Target::Network(_) => true,
-            Target::Command(_) | Target::Write(_) | Target::Read(_) | Target::Env(_) => false,
+            Target::Command(_)
+            | Target::Write(_)
+            | Target::Read(_)
+            | Target::Delete(_)
+            | Target::Env(_)
+            | Target::Mcp(_) => false,
         });
         match matches(rule, Purpose::Restrict) {
             true => Match::Yes,

@@ -2,6 +2,7 @@
 
 use super::Answer;
 use super::conditions;
+use super::confine::covers_network;
 use super::forms::Form;
 use super::read_only;
 use super::view::View;
@@ -36,6 +37,7 @@ pub(super) fn answer(policy: &Policy, view: &View<'_>) -> Answer {
         return Answer::ask(Reason::Dynamic);
     }
     let mut blocked = None;
+    let mut offline = None;
     for (rule, pattern) in commands(policy, view, Verdict::Allow, &allowable(view)) {
         if matches(rule, pattern, view, Purpose::Allow) != Match::Yes {
             continue;
@@ -44,12 +46,16 @@ pub(super) fn answer(policy: &Policy, view: &View<'_>) -> Answer {
             blocked = Some(Answer::ask(Reason::Dynamic));
             continue;
         }
+        if !covers_network(rule, view) {
+            offline.get_or_insert_with(|| Answer::offline(&rule.reference));
+            continue;
+        }
         return Answer::by(Reason::RuleAllow, &rule.reference);
     }
     if let Some(rule) = read_only::command(policy, view) {
         return Answer::by(Reason::ReadOnlyDefault, &rule);
     }
-    if let Some(blocked) = blocked {
+    if let Some(blocked) = blocked.or(offline) {
         return blocked;
     }
     let named = |(_, pattern): (&Rule, &CommandPattern)| names(pattern, view.base_name());
@@ -273,6 +279,7 @@ fn covered_by_runner(policy: &Policy, view: &View<'_>) -> Option<Answer> {
     commands(policy, &runner, Verdict::Allow, &allowable(&runner))
         .find(|(rule, pattern)| {
             pattern.fixed_words() >= start
+                && covers_network(rule, &runner)
                 && matches(rule, pattern, &runner, Purpose::Allow) == Match::Yes
         })
         .map(|(rule, _)| Answer::by(Reason::RuleAllow, &rule.reference))

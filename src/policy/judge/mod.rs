@@ -3,6 +3,8 @@
 mod access;
 mod command;
 mod conditions;
+mod confine;
+mod deed;
 mod descent;
 mod forms;
 mod own;
@@ -16,6 +18,8 @@ use crate::model::verdict::Verdict;
 
 use super::Policy;
 
+pub use deed::{Found, judge_deed};
+
 pub(super) use command::matches as command_matches;
 pub(super) use view::{Scene, View};
 
@@ -23,9 +27,13 @@ pub(super) use view::{Scene, View};
 /// rules.
 pub fn judge(policy: &Policy, survey: &Survey, resolved: &Resolved, facts: &Facts) -> Judgement {
     let scene = Scene::new(survey, resolved, facts);
+    let mut confined = None;
     let subcommands: Vec<SubJudgement> = (0..survey.script.subcommands.len())
         .filter_map(|index| View::new(&scene, index))
-        .map(|view| subcommand(policy, &view))
+        .map(|view| {
+            confine::narrow(policy, &view, &mut confined);
+            subcommand(policy, &view)
+        })
         .collect();
     let worst = subcommands
         .iter()
@@ -41,6 +49,7 @@ pub fn judge(policy: &Policy, survey: &Survey, resolved: &Resolved, facts: &Fact
         verdict,
         reason,
         subcommands,
+        confined,
     }
 }
 
@@ -82,6 +91,8 @@ struct Answer {
     rule: Option<RuleRef>,
     /// Whether the rule may match or not, and an exec will tell.
     open: bool,
+    /// The allow rule that would cover it in a run without a network.
+    offline: Option<RuleRef>,
 }
 
 impl Answer {
@@ -91,6 +102,14 @@ impl Answer {
             reason,
             rule: None,
             open: false,
+            offline: None,
+        }
+    }
+
+    fn offline(rule: &RuleRef) -> Self {
+        Self {
+            offline: Some(rule.clone()),
+            ..Self::ask(Reason::Unmatched)
         }
     }
 
@@ -100,6 +119,7 @@ impl Answer {
             reason: Reason::NoAccess,
             rule: None,
             open: false,
+            offline: None,
         }
     }
 
@@ -134,6 +154,7 @@ impl Answer {
             reason,
             rule: Some(rule.clone()),
             open: false,
+            offline: None,
         }
     }
 

@@ -42,7 +42,13 @@ pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Optio
             ),
             None => "a rule that names the file".to_owned(),
         },
-        Reason::Unmatched => unmatched(view, access),
+        Reason::Unmatched => match &answer.offline {
+            Some(rule) => format!(
+                "a run without a network, or `network = true` in the rule `{}`",
+                Escaped::from(rule.id.as_str())
+            ),
+            None => unmatched(view, access),
+        },
         Reason::PolicyInvalid
         | Reason::SandboxUnavailable
         | Reason::Opaque
