@@ -5,13 +5,74 @@ use super::examples;
 use super::glob::{Match, Purpose};
 use super::knowledge::program_files;
 use super::pattern::{Against, Arguments, CommandPattern, ProgramPattern, static_argv};
-use super::rule::{self, Target};
+use super::rule::{self, Conditions, Target};
 use crate::model::path::AbsolutePath;
 use crate::model::verdict::Verdict;
+
+/// What kind of thing an allow rule gives away. The codes are stable: `policy lint` and JSON show them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hazard {
+    /// Every program, or whatever an expression happens to match.
+    AnyProgram,
+    /// A shell with arguments nobody has named.
+    Shell,
+    /// An interpreter with arguments nobody has named.
+    Interpreter,
+    /// A program that starts another one named in its argv.
+    Carrier,
+    /// A program that reads, but for options that start programs or remove files.
+    ExecutingOptions,
+    /// Files nobody has named.
+    WriteAnywhere,
+    /// Files that hold keys, start programs or let others in.
+    SensitivePath,
+    /// Our own policy or state.
+    OwnState,
+    /// Variables by which programs are made to run something else.
+    Variable,
+    /// Hosts nobody has named.
+    AnyHost,
+}
+
+impl Hazard {
+    /// The code.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::AnyProgram => "any-program",
+            Self::Shell => "shell",
+            Self::Interpreter => "interpreter",
+            Self::Carrier => "carrier",
+            Self::ExecutingOptions => "executing-options",
+            Self::WriteAnywhere => "write-anywhere",
+            Self::SensitivePath => "sensitive-path",
+            Self::OwnState => "own-state",
+            Self::Variable => "variable",
+            Self::AnyHost => "any-host",
+        }
+    }
+
+    /// Whether `policy add` refuses it unless it is meant.
+    pub const fn is_refused(self) -> bool {
+        match self {
+            Self::AnyProgram
+            | Self::Shell
+            | Self::Interpreter
+            | Self::Carrier
+            | Self::WriteAnywhere
+            | Self::SensitivePath
+            | Self::OwnState
+            | Self::Variable
+            | Self::AnyHost => true,
+            Self::ExecutingOptions => false,
+        }
+    }
+}
 
 /// What a rule gives away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Danger {
+    /// What kind of thing.
+    pub code: Hazard,
     /// Why it is dangerous.
     pub why: String,
     /// What narrower rule would do.
@@ -82,17 +143,32 @@ const VARIABLES: [&str; 24] = [
     "HOME",
 ];
 /// Files whose writer owns more than the file; the home of examples is `/home/user`.
-const FILES: [&str; 10] = [
-    "/qx/one/two",
-    "/etc/passwd",
-    "/etc/cron.d/qx",
-    "/usr/bin/qx",
-    "/usr/local/bin/qx",
-    "/bin/qx",
-    "/dev/qx",
-    "/home/user/.bashrc",
-    "/home/user/.ssh/authorized_keys",
-    "/home/user/.config/tipstaff/policy.toml",
+const FILES: [(Hazard, &str); 22] = [
+    (Hazard::WriteAnywhere, "/qx/one/two"),
+    (Hazard::SensitivePath, "/etc/passwd"),
+    (Hazard::SensitivePath, "/etc/cron.d/qx"),
+    (Hazard::SensitivePath, "/usr/bin/qx"),
+    (Hazard::SensitivePath, "/usr/local/bin/qx"),
+    (Hazard::SensitivePath, "/bin/qx"),
+    (Hazard::SensitivePath, "/dev/qx"),
+    (Hazard::SensitivePath, "/home/user/.bashrc"),
+    (Hazard::SensitivePath, "/home/user/.profile"),
+    (Hazard::SensitivePath, "/home/user/.ssh/authorized_keys"),
+    (Hazard::SensitivePath, "/home/user/.gitconfig"),
+    (Hazard::SensitivePath, "/home/user/.local/bin/qx"),
+    (Hazard::SensitivePath, "/home/user/bin/qx"),
+    (Hazard::SensitivePath, "/home/user/.cargo/bin/qx"),
+    (Hazard::SensitivePath, "/home/user/.aws/credentials"),
+    (Hazard::SensitivePath, "/home/user/.netrc"),
+    (Hazard::SensitivePath, "/home/user/.gnupg/pubring.kbx"),
+    (Hazard::SensitivePath, "/home/user/.docker/config.json"),
+    (Hazard::SensitivePath, "/home/user/.kube/config"),
+    (Hazard::OwnState, "/home/user/.config/tipstaff/policy.toml"),
+    (
+        Hazard::OwnState,
+        "/home/user/.local/state/tipstaff/trusted-projects",
+    ),
+    (Hazard::OwnState, "/etc/tipstaff/policy.d/site.toml"),
 ];
 const HOSTS: [&str; 4] = [
     "qx-one.example",
@@ -106,17 +182,33 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
     if verdict != Verdict::Allow {
         return None;
     }
-    match rule::one_line(text).ok()? {
-        Target::Command(pattern) => command(&pattern),
+    of(&rule::one_line(text).ok()?, &Conditions::default())
+}
+
+/// The one table of what an allow rule gives away: for `policy add`, `try` and `lint`.
+pub(super) fn of(target: &Target, conditions: &Conditions) -> Option<Danger> {
+    match target {
+        Target::Command(pattern) => command(pattern, conditions),
         Target::Write(pattern) => {
             let facts = examples::facts()?;
-            let file = FILES.into_iter().find(|file| {
+            let (code, file) = FILES.into_iter().find(|(_, file)| {
                 AbsolutePath::new(file).is_ok_and(|path| pattern.matches(&path, &facts))
             })?;
             Some(Danger {
-                why: match file {
-                    "/qx/one/two" => "it lets the shell overwrite every file".to_owned(),
-                    file => format!("it lets the shell write files such as `{file}`"),
+                code,
+                why: match code {
+                    Hazard::WriteAnywhere => "it lets the shell overwrite every file".to_owned(),
+                    Hazard::OwnState => format!(
+                        "it speaks of our own files such as `{file}`, which no rule can open"
+                    ),
+                    Hazard::AnyProgram
+                    | Hazard::Shell
+                    | Hazard::Interpreter
+                    | Hazard::Carrier
+                    | Hazard::ExecutingOptions
+                    | Hazard::SensitivePath
+                    | Hazard::Variable
+                    | Hazard::AnyHost => format!("it lets the shell write files such as `{file}`"),
                 },
                 narrower: "name the folder, for example `write(./out/**)`",
             })
@@ -125,6 +217,7 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
             let matches = |name: &&str| glob.matches(name.as_bytes(), None, Purpose::Allow);
             let name = VARIABLES.into_iter().find(matches)?;
             Some(Danger {
+                code: Hazard::Variable,
                 why: format!(
                     "it lets a line set `{name}`, by which programs are made to run something else"
                 ),
@@ -138,6 +231,7 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
             };
             HOSTS.into_iter().find(matches)?;
             Some(Danger {
+                code: Hazard::AnyHost,
                 why: "it lets a line talk to hosts that nobody has named".to_owned(),
                 narrower: "name the host, for example `network(api.example.org:443)`",
             })
@@ -146,9 +240,15 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
     }
 }
 
-fn command(pattern: &CommandPattern) -> Option<Danger> {
+/// Options of `find` that start programs, remove or write; a rule without them only looks.
+const ACTS: [&str; 8] = [
+    "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprintf", "-fls",
+];
+
+fn command(pattern: &CommandPattern, conditions: &Conditions) -> Option<Danger> {
     if covers(pattern, NOBODY) {
         return Some(Danger {
+            code: Hazard::AnyProgram,
             why: match pattern.arguments {
                 Arguments::Regex(_) => "the expression matches whatever is run".to_owned(),
                 Arguments::Prefix(_) | Arguments::Exact(_) => {
@@ -163,6 +263,7 @@ fn command(pattern: &CommandPattern) -> Option<Danger> {
     let found = |names: &[&'static str]| names.iter().copied().find(|name| covers(pattern, name));
     if let Some(name) = found(&shells) {
         return Some(Danger {
+            code: Hazard::Shell,
             why: format!("`{name}` runs whatever its arguments or input say"),
             narrower: "allow the programs the script starts, or one script: `bash ./build.sh`",
         });
@@ -170,13 +271,24 @@ fn command(pattern: &CommandPattern) -> Option<Danger> {
     let mut interpreters = INTERPRETERS.into_iter().chain(BUILT_IN);
     if let Some(name) = interpreters.find(|name| covers(pattern, name)) {
         return Some(Danger {
+            code: Hazard::Interpreter,
             why: format!("`{name}` runs whatever its arguments or input say"),
             narrower: "spell the words out that make it harmless, for example `python3 -m pytest`",
         });
     }
-    found(&carriers).map(|name| Danger {
-        why: format!("`{name}` starts the program that its arguments name"),
-        narrower: "allow the program it starts by a rule of its own, and spell the carrier's words out: `timeout 60`",
+    if let Some(name) = found(&carriers) {
+        return Some(Danger {
+            code: Hazard::Carrier,
+            why: format!("`{name}` starts the program that its arguments name"),
+            narrower: "allow the program it starts by a rule of its own, and spell the carrier's words out: `timeout 60`",
+        });
+    }
+    let acts = |act: &str| conditions.without.iter().any(|without| without == act);
+    let looks = ACTS.into_iter().all(acts);
+    (!looks && covers(pattern, "find")).then(|| Danger {
+        code: Hazard::ExecutingOptions,
+        why: "`find` removes and writes files and starts programs by its options".to_owned(),
+        narrower: "leave it to the read-only defaults, or exclude `-exec`, `-execdir`, `-ok`, `-okdir`, `-delete`, `-fprint`, `-fprintf` and `-fls` with `without`",
     })
 }
 
@@ -326,7 +438,8 @@ mod tests {
             "read(/**)",
             "perlcritic",
         ] {
-            assert_eq!(danger(Verdict::Allow, rule), None, "{rule}");
+            let found = danger(Verdict::Allow, rule).filter(|danger| danger.code.is_refused());
+            assert_eq!(found, None, "{rule}");
         }
     }
 }

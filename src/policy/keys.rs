@@ -16,9 +16,25 @@ pub const PROJECT: [&str; 3] = ["version", "permissions", "rule"];
 /// In `[permissions]`.
 pub const PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "read_only_defaults", "disable"];
 /// In `[[rule]]`.
-pub const RULE: [&str; 17] = [
-    "id", "verdict", "commands", "kind", "paths", "hosts", "names", "with", "with_all", "without",
-    "args", "cwd", "expires", "advisory", "why", "match", "no_match",
+pub const RULE: [&str; 18] = [
+    "id",
+    "verdict",
+    "commands",
+    "kind",
+    "paths",
+    "hosts",
+    "names",
+    "with",
+    "with_all",
+    "without",
+    "args",
+    "cwd",
+    "as_written",
+    "expires",
+    "advisory",
+    "why",
+    "match",
+    "no_match",
 ];
 /// In `[workspace]`.
 pub const WORKSPACE: [&str; 1] = ["within"];

@@ -13,7 +13,7 @@ use super::lex::{self, Bad};
 use super::listing::Standing;
 use super::path_pattern::PathPattern;
 use super::reader::{At, Reader, key_span};
-use super::rule::{self, Conditions, Rule, Target};
+use super::rule::{self, AsWritten, Conditions, Rule, Target};
 use super::settings::{Given, Settings};
 use super::suggest::nearest;
 use super::{Policy, Source, judge};
@@ -21,7 +21,7 @@ use crate::model::judgement::{Layer, Place, RuleRef};
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 
-const BUILT_IN: &str = include_str!("../../policies/builtin.toml");
+pub(super) const BUILT_IN: &str = include_str!("../../policies/builtin.toml");
 const BUILT_IN_NAME: &str = "policies/builtin.toml";
 
 /// Reads every source and adds the built-in layer.
@@ -260,7 +260,11 @@ fn fault(reader: &mut Reader<'_>, span: &Range<usize>, bad: Bad) {
 }
 
 /// Compiles a `[[rule]]`; `None` when it is wrong, which is noted.
-fn long_rule(source: &Source, reader: &mut Reader<'_>, at: &At<&DeTable<'_>>) -> Option<Rule> {
+pub(super) fn long_rule(
+    source: &Source,
+    reader: &mut Reader<'_>,
+    at: &At<&DeTable<'_>>,
+) -> Option<Rule> {
     let table = at.value;
     let before = reader.faults.len();
     let line = reader.line(at.span.start);
@@ -476,6 +480,7 @@ fn conditions(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>, targets: &[Target]
             Err(bad) => fault(reader, &folder.span, bad),
         }
     }
+    conditions.as_written = as_written(reader, table);
     if let Some(expires) = reader.string(table, "expires") {
         match date::days(&expires.value) {
             Some(day) => conditions.expires = Some(day),
@@ -491,7 +496,7 @@ fn conditions(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>, targets: &[Target]
         Target::Write(_) | Target::Read(_) | Target::Env(_) | Target::Network(_) => false,
     });
     if !command && !targets.is_empty() {
-        for key in ["with", "with_all", "without", "args", "cwd"] {
+        for key in ["with", "with_all", "without", "args", "cwd", "as_written"] {
             if table.contains_key(key) {
                 reader.fault(
                     key_span(table, key, &at.span),
@@ -502,4 +507,32 @@ fn conditions(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>, targets: &[Target]
         }
     }
     conditions
+}
+
+fn as_written(reader: &mut Reader<'_>, table: &DeTable<'_>) -> Option<AsWritten> {
+    let given = reader.string(table, "as_written")?;
+    let allows = table
+        .get("verdict")
+        .and_then(|verdict| verdict.get_ref().as_str())
+        == Some("allow");
+    if !allows {
+        reader.fault(
+            given.span,
+            "`as_written` is for allow rules",
+            "leave it out: an ask or deny rule reaches every spelling",
+        );
+        return None;
+    }
+    match given.value.as_str() {
+        "command" => Some(AsWritten::Command),
+        "line" => Some(AsWritten::Line),
+        _ => {
+            reader.fault(
+                given.span,
+                "`as_written` is \"command\" or \"line\"",
+                "\"command\" holds the command to its spelling, \"line\" the whole line to simple commands",
+            );
+            None
+        }
+    }
 }

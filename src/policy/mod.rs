@@ -14,17 +14,21 @@
 //! What programs do with their arguments is data: `policies/programs/*.toml`.
 #![forbid(unsafe_code)]
 
+mod cases;
+mod coverage;
 mod danger;
 mod date;
 mod edit;
 mod error;
 mod examples;
 mod glob;
+mod import;
 mod judge;
 pub mod keys;
 mod knowledge;
 mod layout;
 mod lex;
+mod lint;
 mod listing;
 mod load;
 mod path_pattern;
@@ -43,12 +47,16 @@ use crate::model::profile::Profile;
 use crate::model::script::{Dialect, Script, SyntaxError};
 use crate::model::verdict::Verdict;
 
-pub use danger::{Danger, danger};
+pub use cases::{Case, CaseFile, Judged, Machine, MadeUp, read_cases};
+pub use coverage::Coverage;
+pub use danger::{Danger, Hazard, danger};
 pub use edit::{EditError, Removed, add, remove};
 pub use error::{Fault, PolicyError};
+pub use import::{BadHost, Host, Imported, Remark, import};
 pub use judge::judge;
 pub use knowledge::{Program, ProgramFile, program_files};
 pub use layout::{LayoutError, laid_out};
+pub use lint::{CODES as LINT_CODES, Finding, Here, lint};
 pub use listing::{Listed, Standing};
 pub use load::load;
 pub use settings::{Approvals, Headless, Settings};

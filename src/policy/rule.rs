@@ -27,6 +27,11 @@ pub(super) struct Host {
 }
 
 impl Host {
+    /// Its name and port, when the name holds no wildcard.
+    pub(super) fn literal(&self) -> Option<(Vec<u8>, Option<String>)> {
+        Some((self.name.literal()?, self.port.clone()))
+    }
+
     pub(super) fn matches(
         &self,
         host: &[u8],
@@ -42,6 +47,15 @@ impl Host {
     }
 }
 
+/// How close a line has to keep to what an allow rule spells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AsWritten {
+    /// The command: by its bare name, no option before its sub-command, in the line's own list.
+    Command,
+    /// The line as well: simple commands in a list, no redirection, no expansion.
+    Line,
+}
+
 /// Where and how a command rule applies.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
@@ -55,6 +69,8 @@ pub(super) struct Conditions {
     pub(super) in_workspace: bool,
     /// The folders it applies in; empty means everywhere.
     pub(super) cwd: Vec<PathPattern>,
+    /// An allow rule that reaches no other spelling.
+    pub(super) as_written: Option<AsWritten>,
     /// The last day it applies.
     pub(super) expires: Option<i64>,
 }

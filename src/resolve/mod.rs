@@ -13,6 +13,7 @@ pub mod environment;
 mod follow;
 mod identity;
 mod lookup;
+pub mod made_up;
 mod pin;
 mod shebang;
 mod subject;

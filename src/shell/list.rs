@@ -91,6 +91,7 @@ impl Parser<'_, '_> {
                     // A background list runs in a process of its own.
                     self.pos += 1;
                     self.state.compound = true;
+                    self.state.script.beyond_list = true;
                     self.state.whereabouts.return_to(&before);
                 }
                 b'\n' | 0 => {}
@@ -170,6 +171,7 @@ impl Parser<'_, '_> {
         let prefix = self.pipeline_prefix()?;
         if prefix != Prefix::None {
             self.state.compound = true;
+            self.state.script.beyond_list = true;
             self.blanks()?;
             if self.is_bash() && matches!(self.peek(), 0 | b'\n' | b';' | b'&' | b')') {
                 return Ok(());
@@ -197,6 +199,7 @@ impl Parser<'_, '_> {
             self.pos += 1;
             if self.is_bash() && self.peek() == b'&' {
                 self.pos += 1;
+                self.state.script.beyond_list = true;
             }
             self.newlines()?;
             self.blanks()?;

@@ -274,7 +274,7 @@ fn place_of(path: Option<&AbsolutePath>) -> String {
 }
 
 /// Where a rule stands: `FILE:LINE id`, or its layer.
-pub(super) fn place(rule: &RuleRef) -> String {
+pub fn place(rule: &RuleRef) -> String {
     match &rule.place {
         Some(place) => format!(
             "{}:{} {}",

@@ -4,6 +4,7 @@ mod answer;
 mod asking;
 mod builder;
 mod call;
+mod cases;
 mod error;
 mod follow;
 mod ground;
@@ -18,8 +19,9 @@ mod run;
 use std::os::fd::AsFd as _;
 use std::time::Instant;
 
-pub use answer::{Answer, AnswerJson};
+pub use answer::{Answer, AnswerJson, place};
 pub use builder::Builder;
+pub use cases::{Rehearsed, rehearse, today};
 pub use error::{Error, ErrorJson};
 pub use policies::{Change, Preview, Target, TriedCommand, TriedLine};
 pub use report::{Report, ReportJson};
