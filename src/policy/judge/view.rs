@@ -153,16 +153,26 @@ impl<'a> View<'a> {
     /// Whether the command, or the whole line, keeps to the spelling that `as_written` asks for.
     pub(super) fn is_as_written(&self, wanted: AsWritten, bare: bool) -> bool {
         let script = &self.scene.survey.script;
-        let context = self.sub.context;
+        // What a carrier starts stands where the carrier stands.
+        let context = |sub: &SubCommand| {
+            let above = |sub: &&'a SubCommand| script.subcommands.get(sub.carrier?);
+            let first = sub.carrier.and_then(|at| script.subcommands.get(at));
+            std::iter::successors(first, above)
+                .take(script.subcommands.len())
+                .last()
+                .map_or(sub.context, |outermost| outermost.context)
+        };
+        let here = context(self.sub);
         let named = !bare || self.sub.program().is_some_and(|name| !name.contains(&b'/'));
         let direct = self.reading.names_at.first().is_none_or(|at| *at == 1);
-        let listed = context.depth == 0 && !context.substitution && !context.function_body;
+        let listed = here.depth == 0 && !here.substitution && !here.function_body;
         // A bare assignment changes what the words after it mean to the shell.
         let assigns = |sub: &SubCommand| sub.argv.is_empty() && !sub.assignments.is_empty();
         let simple = |sub: &SubCommand| {
-            sub.context
+            let context = context(sub);
+            context
                 == Context {
-                    piped: sub.context.piped,
+                    piped: context.piped,
                     ..Context::default()
                 }
                 && sub.assignments.is_empty()
