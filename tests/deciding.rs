@@ -84,6 +84,7 @@ fn part(verdict: Verdict, reason: Reason) -> SubJudgement {
             verdict,
             reason,
             rule: None,
+            remedy: None,
         }],
         remedy: None,
     }

@@ -226,6 +226,10 @@ impl Place {
     }
 
     fn policy(&self, arguments: &[&str]) -> (i32, String, String) {
+        self.run("policy", arguments)
+    }
+
+    fn run(&self, verb: &str, arguments: &[&str]) -> (i32, String, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_tipstaff"))
             .env_clear()
             .env("HOME", self.0.join("home"))
@@ -233,7 +237,7 @@ impl Place {
             .env("TERM", "xterm")
             .current_dir(&self.0)
             .stdin(Stdio::null())
-            .arg("policy")
+            .arg(verb)
             .args(arguments)
             .output()
             .unwrap();
@@ -511,6 +515,81 @@ fn an_import_goes_to_standard_output_and_its_losses_to_standard_error() {
     assert!(err.contains("settings.json:1:"), "{err}");
     assert_eq!(place.policy(&["import", "nobody", "settings.json"]).0, 2);
     assert_eq!(place.policy(&["import", "codex", "nowhere"]).0, 2);
+}
+
+/// Whatever the verdict, there is something a person can do, and it is said of every access.
+#[test]
+fn explain_says_what_would_change_every_verdict() {
+    let place = Place::new("explain");
+    place.write(
+        "policy.toml",
+        "version = 1\n[permissions]\nallow = [\"touch\", \"xargs\", \"write(out/**)\", \"tool\"]\nask = [\"git push\"]\ndeny = [\"rm\"]\n",
+    );
+    place.write("tool", "#!/bin/sh\n");
+    let mut reasons = BTreeSet::new();
+    for line in [
+        "touch a > out/log 2> elsewhere",
+        "ls; git push; rm -rf x; sudo id",
+        "nowhere-at-all; ./tool; $x; x=1",
+        "LD_PRELOAD=x touch y < in",
+        "mkdir z && cat a | xargs $tool",
+        "touch() { ls; }; touch x",
+        "cat < /dev/tcp/example.org/80",
+        "# nothing",
+    ] {
+        let (code, out, err) = place.run(
+            "explain",
+            &["--json", "--policy", "policy.toml", "-c", line],
+        );
+        assert_eq!(code, 0, "{line}: {err}");
+        let said: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(said["schema"], "tipstaff.explain/1");
+        let told = |value: &Value| value["change"].as_str().is_some_and(|text| text.len() > 10);
+        for sub in said["subcommands"].as_array().unwrap() {
+            assert!(told(sub), "{line}: {sub}");
+            reasons.insert(sub["reason"].as_str().unwrap().to_owned());
+            for access in sub["accesses"].as_array().unwrap() {
+                assert!(told(access), "{line}: {access}");
+                reasons.insert(access["reason"].as_str().unwrap().to_owned());
+            }
+        }
+        for opaque in said["opaque"].as_array().unwrap() {
+            assert!(told(opaque), "{line}: {opaque}");
+        }
+        assert!(told(&said["mode"]), "{line}: {said}");
+        let (_, text, _) = place.run("explain", &["--policy", "policy.toml", "-c", line]);
+        let count = |label: &str| {
+            text.lines()
+                .filter(|text| text.trim_start().starts_with(label))
+                .count()
+        };
+        assert!(count("change ") >= count("access "), "{text}");
+    }
+    for reason in [
+        "rule-allow",
+        "rule-ask",
+        "rule-deny",
+        "unmatched",
+        "dynamic",
+        "program-not-found",
+        "no-access",
+        "read-only-default",
+    ] {
+        assert!(reasons.contains(reason), "{reason}: {reasons:?}");
+    }
+    for (mode, said) in [
+        (
+            "dont-ask",
+            "mode     dont-ask: deny (dont-ask): add an allow rule",
+        ),
+        (
+            "plan",
+            "mode     plan: deny (plan-mode): propose the change",
+        ),
+    ] {
+        let (_, text, _) = place.run("explain", &["--mode", mode, "-c", "mkdir x"]);
+        assert!(text.contains(said), "{said}\n{text}");
+    }
 }
 
 #[test]

@@ -324,6 +324,7 @@ mod tests {
                 verdict: Verdict::Ask,
                 reason: Reason::Unmatched,
                 rule: None,
+                remedy: None,
             });
             let (risk, authority) = classified("cat", &writes, Network::Off);
             assert_eq!(severity(risk, authority), expected);

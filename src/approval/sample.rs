@@ -118,6 +118,7 @@ pub(super) fn judged(verdict: Verdict, reason: Reason) -> SubJudgement {
             verdict,
             reason,
             rule: None,
+            remedy: None,
         }],
         remedy: None,
     }

@@ -191,6 +191,8 @@ pub struct AccessJudgement {
     pub reason: Reason,
     /// The deciding rule.
     pub rule: Option<RuleRef>,
+    /// What would make this access allowed, in words, or why nothing can; `None` when it is.
+    pub remedy: Option<String>,
 }
 
 /// The verdict on one sub-command: the strictest of its accesses.

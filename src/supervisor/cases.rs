@@ -210,7 +210,7 @@ fn compared(case: &Case, judgement: &Judgement, survey: &Survey) -> Rehearsed {
 }
 
 /// What comes of a judgement in a mode where the sandbox stands and somebody can be asked.
-fn in_mode(mode: Mode, judgement: &Judgement, survey: &Survey) -> (Verdict, Reason) {
+pub(super) fn in_mode(mode: Mode, judgement: &Judgement, survey: &Survey) -> (Verdict, Reason) {
     let sandbox = Sandbox::Proved(Level::L2);
     let inputs = Inputs {
         policy: approval::Policy::Judged(judgement),

@@ -13,6 +13,7 @@ mod identity;
 mod inspection;
 mod policies;
 mod record;
+mod remedies;
 mod report;
 mod run;
 
@@ -24,6 +25,7 @@ pub use builder::Builder;
 pub use cases::{Rehearsed, rehearse, today};
 pub use error::{Error, ErrorJson};
 pub use policies::{Change, Preview, Target, TriedCommand, TriedLine};
+pub use remedies::what_to_do;
 pub use report::{Report, ReportJson};
 
 use crate::approval::{self, Approver, Denial, Terminal};
@@ -97,6 +99,7 @@ impl Supervisor {
         let call = judge(&request.command, &ground)?;
         let looked = look(&call, &ground);
         let answer = Answer {
+            mode: ground.mode,
             line: call.line,
             survey: call.survey,
             resolved: call.pinned.resolved,
