@@ -214,13 +214,16 @@ impl Place {
     fn new(name: &str) -> Self {
         let root =
             std::env::temp_dir().join(format!("tipstaff-checks-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(root.join(".git")).unwrap();
-        std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o755)).unwrap();
+        std::fs::create_dir_all(root.join("ws/.git")).unwrap();
+        for folder in ["", "ws"] {
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(root.join(folder), mode).unwrap();
+        }
         Self(root)
     }
 
     fn write(&self, name: &str, text: &str) {
-        let file = self.0.join(name);
+        let file = self.0.join("ws").join(name);
         std::fs::write(&file, text).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     }
@@ -235,7 +238,7 @@ impl Place {
             .env("HOME", self.0.join("home"))
             .env("PATH", "/usr/bin:/bin")
             .env("TERM", "xterm")
-            .current_dir(&self.0)
+            .current_dir(self.0.join("ws"))
             .stdin(Stdio::null())
             .arg(verb)
             .args(arguments)
@@ -440,13 +443,13 @@ fn the_machine_of_the_cases_is_made_up() {
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(place.0.join(folder), mode).unwrap();
     }
-    place.write("home/.config/tipstaff/policy.toml", POLICY);
+    place.write("../home/.config/tipstaff/policy.toml", POLICY);
     let (code, _, err) = place.policy(&["test"]);
     assert!(
         code == 2 && err.contains("there is no file of cases"),
         "{err}"
     );
-    place.write("home/.config/tipstaff/policy.test.toml", CASES);
+    place.write("../home/.config/tipstaff/policy.test.toml", CASES);
     assert_eq!(place.policy(&["test"]).0, 0);
 }
 
@@ -613,9 +616,9 @@ fn every_verb_answers_programs() {
     assert_eq!(schema(&["list", "--json"]), "tipstaff.policy-list/1");
     assert_eq!(schema(&["try", "--json", "ls"]), "tipstaff.policy-try/1");
     assert_eq!(schema(&["trust", "--json"]), "tipstaff.error/1");
-    std::fs::create_dir_all(place.0.join(".tipstaff")).unwrap();
+    std::fs::create_dir_all(place.0.join("ws/.tipstaff")).unwrap();
     let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(place.0.join(".tipstaff"), mode).unwrap();
+    std::fs::set_permissions(place.0.join("ws/.tipstaff"), mode).unwrap();
     place.write(".tipstaff/policy.toml", "version = 1\n");
     assert_eq!(schema(&["trust", "--json"]), "tipstaff.policy-trust/1");
     place.write("policy.toml", "version = 1\nmoed = \"plan\"\n");
