@@ -171,6 +171,17 @@ pub struct RuleRef {
     pub why: Option<String>,
 }
 
+impl RuleRef {
+    /// What people know it by: the id it was given, or its text when the id only says where it stands.
+    pub fn called(&self) -> &str {
+        let placed = self
+            .place
+            .as_ref()
+            .is_some_and(|place| self.id == format!("{}:{}", self.layer.word(), place.line));
+        if placed { &self.text } else { &self.id }
+    }
+}
+
 /// A line of a policy file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {

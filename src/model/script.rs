@@ -274,6 +274,8 @@ pub struct Script {
     /// Whether it holds more than a list of plain commands that nesting, words and redirections do not
     /// tell: something in the background, negated, timed, piped with its errors, or a word filled in.
     pub beyond_list: bool,
+    /// Whether some of it is negated with `!`.
+    pub negated: bool,
     /// Who reads it.
     pub read_by: ReadBy,
 }

@@ -172,6 +172,7 @@ impl Parser<'_, '_> {
         if prefix != Prefix::None {
             self.state.compound = true;
             self.state.script.beyond_list = true;
+            self.state.script.negated |= prefix == Prefix::Negated;
             self.blanks()?;
             if self.is_bash() && matches!(self.peek(), 0 | b'\n' | b';' | b'&' | b')') {
                 return Ok(());

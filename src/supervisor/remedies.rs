@@ -53,7 +53,7 @@ pub(super) fn of_access(sub: &SubCommand, judged: &AccessJudgement) -> String {
     match (judged.reason, &judged.rule) {
         (Reason::RuleAllow, Some(rule)) => format!(
             "to be asked, remove the rule `{}` or add an ask rule such as `{stricter}`",
-            Escaped::from(rule.id.as_str())
+            Escaped::from(rule.called())
         ),
         (Reason::ReadOnlyDefault, Some(rule)) => format!(
             "to be asked, add an ask rule such as `{stricter}`; `disable = [\"{}\"]` makes all such commands ask",

@@ -24,7 +24,7 @@ const EXAMPLES: usize = 5;
 struct Failed {
     code: u8,
     message: String,
-    error: Option<Error>,
+    error: Option<Box<Error>>,
 }
 
 impl From<Error> for Failed {
@@ -32,7 +32,7 @@ impl From<Error> for Failed {
         Self {
             code: USAGE,
             message: error.render(),
-            error: Some(error),
+            error: Some(Box::new(error)),
         }
     }
 }
@@ -63,7 +63,9 @@ fn end(result: Result<u8, Failed>, json: bool) -> u8 {
             if json {
                 let error = failed.error.unwrap_or_else(|| {
                     let message = failed.message.trim_end();
-                    Error::usage(message.strip_prefix("tipstaff: ").unwrap_or(message))
+                    Box::new(Error::usage(
+                        message.strip_prefix("tipstaff: ").unwrap_or(message),
+                    ))
                 });
                 output::print_json(&error.as_json(failed.code));
             }

@@ -60,7 +60,7 @@ pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Optio
 
 /// What a person does about a rule that stands in the way.
 fn lift(rule: &RuleRef) -> String {
-    let id = Escaped::from(rule.id.as_str());
+    let id = Escaped::from(rule.called());
     match (&rule.place, rule.layer) {
         (Some(place), _) => format!(
             "narrow or remove the rule `{id}` at {}:{}",

@@ -183,6 +183,7 @@ impl<'a> View<'a> {
         named
             && direct
             && listed
+            && !script.negated
             && !script.subcommands.iter().any(assigns)
             && match wanted {
                 AsWritten::Command => true,
