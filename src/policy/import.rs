@@ -12,6 +12,7 @@ mod json;
 mod leading;
 mod paths;
 mod starlark;
+mod translation;
 mod vscode;
 mod wording;
 

@@ -10,6 +10,7 @@ use toml::de::DeTable;
 use super::draft::{Draft, Kind, Origin, Spelling, Written};
 use super::expression::{self, Branches, Flags, Node};
 use super::leading::leading;
+use super::translation;
 use super::wording::{exact, restrict, split};
 use super::{Host, Imported};
 use crate::model::verdict::Verdict;
@@ -314,7 +315,7 @@ fn allowed(branches: &Branches) -> Result<Vec<String>, &'static str> {
     if let Some(patterns) = leading(&branches, true).and_then(|leading| leading.allow()) {
         return Ok(patterns);
     }
-    expression::allow(&branches, Flags::default(), true).map(|pattern| vec![pattern])
+    translation::allow(&branches, Flags::default(), true).map(|pattern| vec![pattern])
 }
 
 /// Whether some part of the expression is like this.
@@ -392,7 +393,7 @@ fn wide(draft: &mut Draft, rule: &Given, branches: &Branches) -> Vec<String> {
                 &rule.origin,
                 "it reaches further: a line with a word that only the shell knows asks",
             );
-            vec![expression::restrict(&branches, Flags::default(), true)]
+            vec![translation::restrict(&branches, Flags::default(), true)]
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The words an expression starts with: `^git (status|log)\b` is better said in words than as one.
 
-use super::expression::{Branches, Item, Node, is_kept};
+use super::expression::{Branches, Item, Node};
+use super::translation::is_kept;
 use super::wording::{Sym, Wording, exact, quote, restrict, split};
 
 /// More alternatives than this are left to an expression.

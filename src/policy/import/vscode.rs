@@ -8,6 +8,7 @@ use super::draft::{Draft, Kind, Origin, Spelling, Written};
 use super::expression::{self, Flags};
 use super::json::{self, Json, Value};
 use super::leading::{bounded, bounded_programs, leading};
+use super::translation;
 use super::wording::{exact, split};
 use super::{Host, Imported};
 use crate::model::verdict::Verdict;
@@ -140,7 +141,7 @@ fn allowed(body: &str, flags: Flags) -> Result<Vec<String>, &'static str> {
     {
         return Ok(patterns);
     }
-    expression::allow(&branches, flags, false).map(|pattern| vec![pattern])
+    translation::allow(&branches, flags, false).map(|pattern| vec![pattern])
 }
 
 /// A text that a command starts with. Its last word may be longer there; here it is that word.
@@ -213,7 +214,7 @@ fn ask(draft: &mut Draft, origin: &Origin, pattern: &str, whole_line: bool) {
                 origin,
                 "it reaches further: a line with a word that only the shell knows asks",
             );
-            vec![expression::restrict(&branches, flags, false)]
+            vec![translation::restrict(&branches, flags, false)]
         }
     };
     draft.rule(origin, Written::new(Verdict::Ask, Kind::Command, patterns));
