@@ -172,16 +172,24 @@ fn broken(draft: &mut Draft, origin: &Origin, verdict: Verdict) {
     }
 }
 
-/// A tool name with wildcards.
+/// A tool name with wildcards: the parts between them, in order.
 fn covers(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
-            (0..=rest.len())
-                .filter_map(|at| rest.get(at..))
-                .any(|rest| covers(after, rest) || (after.is_empty()))
-        }),
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else {
+            return false;
+        };
+        rest = after;
     }
+    rest.ends_with(last)
 }
 
 fn bash(draft: &mut Draft, origin: &Origin, inside: Option<&str>, verdict: Verdict) {
@@ -407,4 +415,21 @@ fn brought_along(draft: &mut Draft) {
         &origin("protected folders"),
         Written::new(Verdict::Ask, Kind::Write, commands(&PROTECTED)),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covers;
+
+    #[test]
+    fn names_of_tools_have_wildcards() {
+        for pattern in [
+            "Bash", "*", "B*", "*sh", "B*h", "*a*", "**", "Bas*h", "Bash*",
+        ] {
+            assert!(covers(pattern, "Bash"), "{pattern}");
+        }
+        for pattern in ["", "bash", "Bas", "mcp__*", "*x*", "B*s", "Bash*h", "*hh"] {
+            assert!(!covers(pattern, "Bash"), "{pattern}");
+        }
+    }
 }

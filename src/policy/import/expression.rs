@@ -58,6 +58,8 @@ impl Flags {
     }
 }
 
+/// Longer expressions are no work of people.
+const LONGEST: usize = 4096;
 /// Nesting beyond this is no work of people.
 const DEEPEST: usize = 32;
 
@@ -67,6 +69,9 @@ const DEEPEST: usize = 32;
 ///
 /// What of it is not understood.
 pub(super) fn parse(text: &str) -> Result<Branches, &'static str> {
+    if text.len() > LONGEST {
+        return Err("it is too long");
+    }
     let mut parser = Parser {
         chars: text.chars().collect(),
         at: 0,

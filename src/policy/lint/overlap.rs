@@ -1,6 +1,8 @@
 //! What rules show next to each other. Only what is sure is said: a rule covers another one when its
 //! pattern matches whatever the other can.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::reading::Entry;
 use super::{Finding, Here, finding};
 use crate::model::script::{Dynamic, Piece, Span, Word};
@@ -13,10 +15,78 @@ use crate::policy::rule::{Conditions, Target};
 const MOST: usize = 64;
 
 pub(super) fn look(entries: &[Entry], here: &Here, findings: &mut Vec<Finding>) {
-    for (at, entry) in entries.iter().enumerate() {
+    // Compared with every other one, so worked out once.
+    let names: Vec<String> = entries
+        .iter()
+        .map(|entry| format!("{} {:?}", entry.canonical(), entry.rule.conditions))
+        .collect();
+    let all: Vec<(&Entry, &String)> = entries.iter().zip(&names).collect();
+    let neighbours = Neighbours::of(entries);
+    for (at, (entry, name)) in all.iter().enumerate() {
         if entry.is_written && is_current(entry, here) {
-            findings.extend(against_others(entries, at, entry, here));
+            let others: Vec<(usize, (&Entry, &String))> = neighbours
+                .near(entry)
+                .into_iter()
+                .filter_map(|at| Some((at, *all.get(at)?)))
+                .collect();
+            findings.extend(against_others(&others, at, entry, name, here));
         }
+    }
+}
+
+/// Which rules could have to do with each other: those that name the same program, and all that name none.
+struct Neighbours {
+    named: BTreeMap<Vec<u8>, Vec<usize>>,
+    open: Vec<usize>,
+}
+
+impl Neighbours {
+    fn of(entries: &[Entry]) -> Self {
+        let mut all = Self {
+            named: BTreeMap::new(),
+            open: Vec::new(),
+        };
+        for (at, entry) in entries.iter().enumerate() {
+            match names_of(entry) {
+                Some(names) => {
+                    for name in names {
+                        all.named.entry(name).or_default().push(at);
+                    }
+                }
+                None => all.open.push(at),
+            }
+        }
+        all
+    }
+
+    /// In the order of the policy.
+    fn near(&self, entry: &Entry) -> BTreeSet<usize> {
+        let base = match entry.target() {
+            Some(Target::Command(pattern)) => match &pattern.program {
+                ProgramPattern::Path(path) => path.base_name(),
+                ProgramPattern::Names(_) | ProgramPattern::Content(_) => None,
+            },
+            Some(Target::Write(_) | Target::Read(_) | Target::Env(_) | Target::Network(_))
+            | None => None,
+        };
+        let names = names_of(entry).into_iter().flatten().chain(base);
+        names
+            .filter_map(|name| self.named.get(&name))
+            .flatten()
+            .chain(&self.open)
+            .copied()
+            .collect()
+    }
+}
+
+/// The names of its program, when all are written out.
+fn names_of(entry: &Entry) -> Option<Vec<Vec<u8>>> {
+    match entry.target()? {
+        Target::Command(pattern) => match &pattern.program {
+            ProgramPattern::Names(globs) => globs.iter().map(Glob::literal).collect(),
+            ProgramPattern::Path(_) | ProgramPattern::Content(_) => None,
+        },
+        Target::Write(_) | Target::Read(_) | Target::Env(_) | Target::Network(_) => None,
     }
 }
 
@@ -25,20 +95,22 @@ fn is_current(entry: &Entry, here: &Here) -> bool {
 }
 
 /// The first thing that another rule makes of this one.
-fn against_others(entries: &[Entry], at: usize, entry: &Entry, here: &Here) -> Option<Finding> {
+fn against_others(
+    entries: &[(usize, (&Entry, &String))],
+    at: usize,
+    entry: &Entry,
+    name: &String,
+    here: &Here,
+) -> Option<Finding> {
     let others = || {
         entries
             .iter()
-            .enumerate()
-            .filter(|(other_at, other)| *other_at != at && is_current(other, here))
-    };
-    let same = |other: &Entry| {
-        other.canonical() == entry.canonical()
-            && conditions(&other.rule.conditions) == conditions(&entry.rule.conditions)
+            .filter(|(other_at, (other, _))| *other_at != at && is_current(other, here))
+            .map(|(other_at, (other, other_name))| (*other_at, *other, *other_name == name))
     };
     let shown = entry.shown();
-    if let Some((_, other)) =
-        others().find(|(_, other)| other.verdict() > entry.verdict() && same(other))
+    if let Some((_, other, _)) =
+        others().find(|(_, other, same)| other.verdict() > entry.verdict() && *same)
     {
         return Some(finding(
             entry,
@@ -52,8 +124,8 @@ fn against_others(entries: &[Entry], at: usize, entry: &Entry, here: &Here) -> O
             "remove one of the two",
         ));
     }
-    if let Some((_, other)) = others().find(|(other_at, other)| {
-        *other_at < at && other.verdict() == entry.verdict() && same(other)
+    if let Some((_, other, _)) = others().find(|(other_at, other, same)| {
+        *other_at < at && other.verdict() == entry.verdict() && *same
     }) {
         return Some(finding(
             entry,
@@ -66,10 +138,10 @@ fn against_others(entries: &[Entry], at: usize, entry: &Entry, here: &Here) -> O
             "remove one of the two",
         ));
     }
-    let stricter = others().find(|(_, other)| {
+    let stricter = others().find(|(_, other, _)| {
         other.verdict() > entry.verdict() && covers(other, entry, Purpose::Restrict)
     });
-    if let Some((_, other)) = stricter {
+    if let Some((_, other, _)) = stricter {
         return Some(finding(
             entry,
             "shadowed",
@@ -87,10 +159,10 @@ fn against_others(entries: &[Entry], at: usize, entry: &Entry, here: &Here) -> O
         Verdict::Allow => Purpose::Allow,
         Verdict::Ask | Verdict::Deny => Purpose::Restrict,
     };
-    let wider = others().find(|(_, other)| {
-        other.verdict() == entry.verdict() && !same(other) && covers(other, entry, purpose)
+    let wider = others().find(|(_, other, same)| {
+        other.verdict() == entry.verdict() && !same && covers(other, entry, purpose)
     });
-    wider.map(|(_, other)| {
+    wider.map(|(_, other, _)| {
         finding(
             entry,
             "unreachable",
@@ -104,11 +176,6 @@ fn against_others(entries: &[Entry], at: usize, entry: &Entry, here: &Here) -> O
             "remove it, or narrow the wider rule",
         )
     })
-}
-
-/// The conditions as something to compare.
-fn conditions(conditions: &Conditions) -> String {
-    format!("{conditions:?}")
 }
 
 /// Whether `wide` applies wherever it is, so that its pattern alone decides. It must not end earlier.
