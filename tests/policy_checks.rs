@@ -386,7 +386,7 @@ fn the_machine_of_the_cases_is_made_up() {
         r#"
         policy = "policy.toml"
         workspace = "/srv/app"
-        home = "/home/ada"
+        home = "/home/someone"
         cwd = "sub"
         absent = ["make"]
         [environment]
