@@ -85,6 +85,7 @@ fn part(verdict: Verdict, reason: Reason) -> SubJudgement {
             reason,
             rule: None,
             open: false,
+            remedy: None,
         }],
         remedy: None,
     }

@@ -121,6 +121,8 @@ fn the_console_blocks_of_the_readme_are_true() {
     std::fs::create_dir_all(scratch.join("demo")).unwrap();
     let policy = fenced(&readme, "<!-- file: policy.toml -->\n```toml\n");
     std::fs::write(scratch.join("demo/policy.toml"), policy).unwrap();
+    let cases = fenced(&readme, "<!-- file: policy.test.toml -->\n```toml\n");
+    std::fs::write(scratch.join("demo/policy.test.toml"), cases).unwrap();
     let mut run = 0;
     for block in readme.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap();

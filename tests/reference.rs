@@ -15,7 +15,11 @@ use tipstaff::model::deed::Deed;
 use tipstaff::model::digest::Digest;
 use tipstaff::model::executable::Trust;
 use tipstaff::model::judgement::Layer;
-use tipstaff::policy::{Found, Policy, PolicyError, ProgramFile, Source, judge_deed, load};
+use tipstaff::policy::{
+    Coverage, Found, LINT_CODES, Policy, PolicyError, ProgramFile, Source, judge_deed, load,
+    read_cases,
+};
+use tipstaff::supervisor::rehearse;
 
 /// One fenced block, with the remark `<!-- layer: … -->` above it.
 struct Block<'a> {
@@ -122,6 +126,15 @@ fn every_line_of_the_reference_is_judged_as_it_says() {
     for block in blocks(&page) {
         match block.language {
             // A policy stands alone unless it names its layer; then it joins the layers above it.
+            "toml" if block.text.starts_with("[[case]]") => {
+                let policy = loaded(&sources, block.line);
+                let file = read_cases("README.md", &block.text).unwrap();
+                let mut coverage = Coverage::default();
+                for came in rehearse(&file, &policy, &mut coverage).unwrap() {
+                    assert!(came.wrong.is_empty(), "below line {}: {came:?}", block.line);
+                }
+                shown = true;
+            }
             "toml" if !block.text.starts_with("[[program]]") => {
                 let new = source_of(&block);
                 if block.layer.is_none() || block.layer == Some("user") {
@@ -246,4 +259,12 @@ fn the_program_of_the_reference_is_well_formed() {
         }
     }
     assert!(programs > 0);
+}
+
+#[test]
+fn every_code_of_lint_stands_in_the_reference() {
+    let page = page();
+    for (code, what) in LINT_CODES {
+        assert!(page.contains(&format!("| `{code}` | {what} |\n")), "{code}");
+    }
 }

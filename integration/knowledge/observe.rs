@@ -221,6 +221,7 @@ fn names(survey: &Survey) -> BTreeSet<String> {
 fn surveyed(line: &str) -> Result<Survey, String> {
     let folder = |path: &str| AbsolutePath::new(path).map_err(|error| error.to_string());
     let facts = Facts {
+        network: tipstaff::model::profile::Network::Off,
         workspace: folder(watch::WORKSPACE)?,
         cwd: folder(watch::WORKSPACE)?,
         home: folder(watch::HOME).ok(),

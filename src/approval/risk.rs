@@ -371,6 +371,7 @@ mod tests {
                 reason: Reason::Unmatched,
                 rule: None,
                 open: false,
+                remedy: None,
             });
             let (risk, authority) = classified("cat", &writes, Network::Off);
             assert_eq!(severity(risk, authority), expected);

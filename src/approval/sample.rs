@@ -120,6 +120,7 @@ pub(super) fn judged(verdict: Verdict, reason: Reason) -> SubJudgement {
             reason,
             rule: None,
             open: false,
+            remedy: None,
         }],
         remedy: None,
     }

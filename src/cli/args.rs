@@ -10,6 +10,7 @@ use crate::model::deed::DeedKind;
 use crate::model::mode::Mode;
 use crate::model::profile::{Network, ProfileName};
 use crate::model::verdict::Verdict;
+use crate::policy::Host;
 
 /// Runs shell commands for programs that are not trusted to run them alone.
 #[derive(Debug, Parser)]
@@ -46,6 +47,10 @@ was answered.";
 
 const TELLS: &str = "Exit status: 0, or 2 on wrong usage or a broken policy.";
 
+const POLICIES: &str = "\
+Exit status: 0, or 2 on wrong usage or a broken policy. `add` refused as dangerous, `fmt --check` with a
+file to change, `test` with a case that fails, `lint` with a finding: 1. `try` with a line not matched: 3.";
+
 const RECORDS: &str =
     "Exit status: 0, or 1 when the record is damaged or cannot be read, 2 on wrong usage.";
 
@@ -78,8 +83,8 @@ pub enum Verb {
     /// Show each sub-command of a line with its file, digest, verdict, rule, and what would change it
     #[command(override_usage = EXPLAIN_USAGE, after_help = TELLS)]
     Explain(ExplainOptions),
-    /// Check, list, try, change and lay out policies, and trust project policies
-    #[command(after_help = TELLS)]
+    /// Check, lint, test, list, try, change, lay out and import policies, and trust project policies
+    #[command(after_help = POLICIES)]
     Policy(PolicyOptions),
     /// Show and verify the record of decisions
     #[command(after_help = RECORDS)]
@@ -235,6 +240,9 @@ pub struct PolicyOptions {
     /// What to do with policies.
     #[command(subcommand)]
     pub verb: PolicyVerb,
+    /// Give the result as one line of JSON on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
 }
 
 /// The verbs of `tipstaff policy`.
@@ -249,11 +257,7 @@ pub enum PolicyVerb {
     /// Trust the allow rules of the project policy here, for exactly its present content
     Trust,
     /// List every rule of every layer here: verdict, text, id, place, and whether it counts
-    List {
-        /// Print the rules as JSON
-        #[arg(long)]
-        json: bool,
-    },
+    List,
     /// Say how a rule is read and whether it matches lines; nothing is added. Exit 0 when every line is
     /// matched, 3 when one is not, 2 when the rule is broken
     Try(TryOptions),
@@ -273,6 +277,49 @@ pub enum PolicyVerb {
     },
     /// Print the JSON Schema of policy files
     Schema,
+    /// Judge files of cases and compare: line, folder, expected verdict and rule. Exit 1 when a case does
+    /// not hold
+    Test(TestOptions),
+    /// Say what is likely not meant: rules that never decide, that contradict, or that give away more than
+    /// they seem to. Exit 1 when anything but a note is found
+    Lint(LintOptions),
+    /// Write another tool's permissions as a policy, never wider than they were. The policy goes to standard
+    /// output; what could not be said and what became stricter to standard error
+    Import(ImportOptions),
+}
+
+/// `tipstaff policy test`
+#[derive(Debug, Args)]
+pub struct TestOptions {
+    /// Files of cases; without any, NAME.test.toml beside each policy NAME.toml in force
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Policy that the cases are for; else the one a file names, else the one in force here
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Exit 1 when no case was decided by some rule of the policy
+    #[arg(long)]
+    pub cover: bool,
+}
+
+/// `tipstaff policy lint`
+#[derive(Debug, Args)]
+pub struct LintOptions {
+    /// Policies to look at, each for itself; without any, the layers in force here
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// `tipstaff policy import`
+#[derive(Debug, Args)]
+pub struct ImportOptions {
+    /// Whose permissions: claude (settings.json), codex (.rules), gemini (policy TOML), vscode
+    /// (settings.json)
+    #[arg(value_name = "HOST", value_parser = host)]
+    pub host: Host,
+    /// The file that holds them
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
 }
 
 /// `tipstaff policy try`
@@ -287,9 +334,6 @@ pub struct TryOptions {
     /// What the rule would say: allow, ask, deny; ask and deny match wider
     #[arg(long, value_name = "VERDICT", default_value = "allow", value_parser = verdict)]
     pub verdict: Verdict,
-    /// Print the result as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// Which policy file is changed.
@@ -379,6 +423,11 @@ pub struct DoctorOptions {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// A host whose permissions can be read.
+fn host(text: &str) -> Result<Host, String> {
+    text.parse::<Host>().map_err(|error| error.to_string())
 }
 
 /// `allow`, `ask` or `deny`.

@@ -13,7 +13,7 @@ pub fn explain(options: ExplainOptions) -> u8 {
         .and_then(|request| setup::builder(&common).build()?.check(request));
     match answer {
         Ok(answer) if common.json => {
-            output::print_json(&answer.as_json(None));
+            output::print_json(&answer.explained());
             0
         }
         Ok(answer) => {

@@ -5,6 +5,7 @@ mod check;
 mod doctor;
 mod explain;
 mod output;
+mod paint;
 mod policy;
 mod records;
 mod run;

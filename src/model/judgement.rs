@@ -177,6 +177,17 @@ pub struct RuleRef {
     pub why: Option<String>,
 }
 
+impl RuleRef {
+    /// What people know it by: the id it was given, or its text when the id only says where it stands.
+    pub fn called(&self) -> &str {
+        let placed = self
+            .place
+            .as_ref()
+            .is_some_and(|place| self.id == format!("{}:{}", self.layer.word(), place.line));
+        if placed { &self.text } else { &self.id }
+    }
+}
+
 /// A line of a policy file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
@@ -200,6 +211,8 @@ pub struct AccessJudgement {
     /// Whether the rule may match or not, depending on what the shell puts in, and the program will be
     /// executed: a gate decides it then by the real argv.
     pub open: bool,
+    /// What would make this access allowed, in words, or why nothing can; `None` when it is.
+    pub remedy: Option<String>,
 }
 
 /// The verdict on one sub-command: the strictest of its accesses.

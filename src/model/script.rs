@@ -271,6 +271,11 @@ pub struct Script {
     /// Whether the line is exactly one sub-command with a plain argv, no assignment, no redirection
     /// and no shell syntax around it: such a line needs no shell to run.
     pub single: bool,
+    /// Whether it holds more than a list of plain commands that nesting, words and redirections do not
+    /// tell: something in the background, negated, timed, piped with its errors, or a word filled in.
+    pub beyond_list: bool,
+    /// Whether some of it is negated with `!`.
+    pub negated: bool,
     /// Who reads it.
     pub read_by: ReadBy,
 }

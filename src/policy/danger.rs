@@ -7,13 +7,78 @@ use super::kind;
 use super::knowledge::program_files;
 use super::path_pattern::PathPattern;
 use super::pattern::{Against, Arguments, CommandPattern, ProgramPattern, static_argv};
-use super::rule::Target;
+use super::rule::{Conditions, Target};
 use crate::model::path::AbsolutePath;
 use crate::model::verdict::Verdict;
+
+/// What kind of thing an allow rule gives away. The codes are stable: `policy lint` and JSON show them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hazard {
+    /// Every program, or whatever an expression happens to match.
+    AnyProgram,
+    /// A shell with arguments nobody has named.
+    Shell,
+    /// An interpreter with arguments nobody has named.
+    Interpreter,
+    /// A program that starts another one named in its argv.
+    Carrier,
+    /// A program that reads, but for options that start programs or remove files.
+    ExecutingOptions,
+    /// Files nobody has named.
+    WriteAnywhere,
+    /// Files that hold keys, start programs or let others in.
+    SensitivePath,
+    /// Our own policy or state.
+    OwnState,
+    /// Variables by which programs are made to run something else.
+    Variable,
+    /// Hosts nobody has named.
+    AnyHost,
+    /// Tools nobody has named.
+    AnyTool,
+}
+
+impl Hazard {
+    /// The code.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::AnyProgram => "any-program",
+            Self::Shell => "shell",
+            Self::Interpreter => "interpreter",
+            Self::Carrier => "carrier",
+            Self::ExecutingOptions => "executing-options",
+            Self::WriteAnywhere => "write-anywhere",
+            Self::SensitivePath => "sensitive-path",
+            Self::OwnState => "own-state",
+            Self::Variable => "variable",
+            Self::AnyHost => "any-host",
+            Self::AnyTool => "any-tool",
+        }
+    }
+
+    /// Whether `policy add` refuses it unless it is meant.
+    pub const fn is_refused(self) -> bool {
+        match self {
+            Self::AnyProgram
+            | Self::Shell
+            | Self::Interpreter
+            | Self::Carrier
+            | Self::WriteAnywhere
+            | Self::SensitivePath
+            | Self::OwnState
+            | Self::Variable
+            | Self::AnyHost
+            | Self::AnyTool => true,
+            Self::ExecutingOptions => false,
+        }
+    }
+}
 
 /// What a rule gives away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Danger {
+    /// What kind of thing.
+    pub code: Hazard,
     /// Why it is dangerous.
     pub why: String,
     /// What narrower rule would do.
@@ -84,20 +149,33 @@ const VARIABLES: [&str; 24] = [
     "HOME",
 ];
 /// Files whose writer owns more than the file; the home of examples is `/home/user`.
-const FILES: [&str; 10] = [
-    ANY_FILE,
-    "/etc/passwd",
-    "/etc/cron.d/qx",
-    "/usr/bin/qx",
-    "/usr/local/bin/qx",
-    "/bin/qx",
-    "/dev/qx",
-    "/home/user/.bashrc",
-    "/home/user/.ssh/authorized_keys",
-    "/home/user/.config/tipstaff/policy.toml",
+const FILES: [(Hazard, &str); 22] = [
+    (Hazard::WriteAnywhere, "/qx/one/two"),
+    (Hazard::SensitivePath, "/etc/passwd"),
+    (Hazard::SensitivePath, "/etc/cron.d/qx"),
+    (Hazard::SensitivePath, "/usr/bin/qx"),
+    (Hazard::SensitivePath, "/usr/local/bin/qx"),
+    (Hazard::SensitivePath, "/bin/qx"),
+    (Hazard::SensitivePath, "/dev/qx"),
+    (Hazard::SensitivePath, "/home/user/.bashrc"),
+    (Hazard::SensitivePath, "/home/user/.profile"),
+    (Hazard::SensitivePath, "/home/user/.ssh/authorized_keys"),
+    (Hazard::SensitivePath, "/home/user/.gitconfig"),
+    (Hazard::SensitivePath, "/home/user/.local/bin/qx"),
+    (Hazard::SensitivePath, "/home/user/bin/qx"),
+    (Hazard::SensitivePath, "/home/user/.cargo/bin/qx"),
+    (Hazard::SensitivePath, "/home/user/.aws/credentials"),
+    (Hazard::SensitivePath, "/home/user/.netrc"),
+    (Hazard::SensitivePath, "/home/user/.gnupg/pubring.kbx"),
+    (Hazard::SensitivePath, "/home/user/.docker/config.json"),
+    (Hazard::SensitivePath, "/home/user/.kube/config"),
+    (Hazard::OwnState, "/home/user/.config/tipstaff/policy.toml"),
+    (
+        Hazard::OwnState,
+        "/home/user/.local/state/tipstaff/trusted-projects",
+    ),
+    (Hazard::OwnState, "/etc/tipstaff/policy.d/site.toml"),
 ];
-/// A file that no rule means.
-const ANY_FILE: &str = "/qx/one/two";
 /// Tools that no rule means.
 const TOOLS: [(&str, &str); 2] = [("qx-one", "qx-run"), ("github", "qx-run")];
 const HOSTS: [&str; 4] = [
@@ -112,24 +190,35 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
     if verdict != Verdict::Allow {
         return None;
     }
-    match kind::one_line(text).ok()? {
-        Target::Command(pattern) => command(&pattern),
+    of(&kind::one_line(text).ok()?, &Conditions::default())
+}
+
+/// The one table of what an allow rule gives away: for `policy add`, `try` and `lint`.
+pub(super) fn of(target: &Target, conditions: &Conditions) -> Option<Danger> {
+    match target {
+        Target::Command(pattern) => command(pattern, conditions),
         Target::Write(pattern) => {
-            let file = precious(&pattern)?;
+            let (code, file) = precious(pattern)?;
             Some(Danger {
-                why: match file {
-                    ANY_FILE => "it lets the shell overwrite every file".to_owned(),
-                    file => format!("it lets the shell write files such as `{file}`"),
+                code,
+                why: match (code, file) {
+                    (Hazard::WriteAnywhere, _) => {
+                        "it lets the shell overwrite every file".to_owned()
+                    }
+                    (Hazard::OwnState, file) => ours(file),
+                    (_, file) => format!("it lets the shell write files such as `{file}`"),
                 },
                 narrower: "name the folder, for example `write(./out/**)`",
             })
         }
         Target::Delete(pattern) => {
-            let file = precious(&pattern)?;
+            let (code, file) = precious(pattern)?;
             Some(Danger {
-                why: match file {
-                    ANY_FILE => "it lets every file be deleted".to_owned(),
-                    file => format!("it lets files such as `{file}` be deleted"),
+                code,
+                why: match (code, file) {
+                    (Hazard::WriteAnywhere, _) => "it lets every file be deleted".to_owned(),
+                    (Hazard::OwnState, file) => ours(file),
+                    (_, file) => format!("it lets files such as `{file}` be deleted"),
                 },
                 narrower: "name the folder, for example `delete(./out/**)`",
             })
@@ -139,6 +228,7 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
                 .into_iter()
                 .find(|(server, name)| tool.matches(server, name, Purpose::Allow))?;
             Some(Danger {
+                code: Hazard::AnyTool,
                 why: "it lets tools be called that nobody has named".to_owned(),
                 narrower: "name the tool, for example `mcp(tickets:read_one)`",
             })
@@ -147,6 +237,7 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
             let matches = |name: &&str| glob.matches(name.as_bytes(), None, Purpose::Allow);
             let name = VARIABLES.into_iter().find(matches)?;
             Some(Danger {
+                code: Hazard::Variable,
                 why: format!(
                     "it lets a line set `{name}`, by which programs are made to run something else"
                 ),
@@ -160,6 +251,7 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
             };
             HOSTS.into_iter().find(matches)?;
             Some(Danger {
+                code: Hazard::AnyHost,
                 why: "it lets a line talk to hosts that nobody has named".to_owned(),
                 narrower: "name the host, for example `network(api.example.org:443)`",
             })
@@ -169,16 +261,26 @@ pub fn danger(verdict: Verdict, text: &str) -> Option<Danger> {
 }
 
 /// The first file the pattern covers whose writer owns more than the file.
-fn precious(pattern: &PathPattern) -> Option<&'static str> {
+fn precious(pattern: &PathPattern) -> Option<(Hazard, &'static str)> {
     let facts = examples::facts()?;
     FILES
         .into_iter()
-        .find(|file| AbsolutePath::new(file).is_ok_and(|path| pattern.matches(&path, &facts)))
+        .find(|(_, file)| AbsolutePath::new(file).is_ok_and(|path| pattern.matches(&path, &facts)))
 }
 
-fn command(pattern: &CommandPattern) -> Option<Danger> {
+fn ours(file: &str) -> String {
+    format!("it speaks of our own files such as `{file}`, which no rule can open")
+}
+
+/// Options of `find` that start programs, remove or write; a rule without them only looks.
+const ACTS: [&str; 8] = [
+    "-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprintf", "-fls",
+];
+
+fn command(pattern: &CommandPattern, conditions: &Conditions) -> Option<Danger> {
     if covers(pattern, NOBODY) {
         return Some(Danger {
+            code: Hazard::AnyProgram,
             why: match pattern.arguments {
                 Arguments::Regex(_) => "the expression matches whatever is run".to_owned(),
                 Arguments::Prefix(_) | Arguments::Exact(_) => {
@@ -193,6 +295,7 @@ fn command(pattern: &CommandPattern) -> Option<Danger> {
     let found = |names: &[&'static str]| names.iter().copied().find(|name| covers(pattern, name));
     if let Some(name) = found(&shells) {
         return Some(Danger {
+            code: Hazard::Shell,
             why: format!("`{name}` runs whatever its arguments or input say"),
             narrower: "allow the programs the script starts, or one script: `bash ./build.sh`",
         });
@@ -200,13 +303,24 @@ fn command(pattern: &CommandPattern) -> Option<Danger> {
     let mut interpreters = INTERPRETERS.into_iter().chain(BUILT_IN);
     if let Some(name) = interpreters.find(|name| covers(pattern, name)) {
         return Some(Danger {
+            code: Hazard::Interpreter,
             why: format!("`{name}` runs whatever its arguments or input say"),
             narrower: "spell the words out that make it harmless, for example `python3 -m pytest`",
         });
     }
-    found(&carriers).map(|name| Danger {
-        why: format!("`{name}` starts the program that its arguments name"),
-        narrower: "allow the program it starts by a rule of its own, and spell the carrier's words out: `timeout 60`",
+    if let Some(name) = found(&carriers) {
+        return Some(Danger {
+            code: Hazard::Carrier,
+            why: format!("`{name}` starts the program that its arguments name"),
+            narrower: "allow the program it starts by a rule of its own, and spell the carrier's words out: `timeout 60`",
+        });
+    }
+    let acts = |act: &str| conditions.without.iter().any(|without| without == act);
+    let looks = ACTS.into_iter().all(acts);
+    (!looks && covers(pattern, "find")).then(|| Danger {
+        code: Hazard::ExecutingOptions,
+        why: "`find` removes and writes files and starts programs by its options".to_owned(),
+        narrower: "leave it to the read-only defaults, or exclude `-exec`, `-execdir`, `-ok`, `-okdir`, `-delete`, `-fprint`, `-fprintf` and `-fls` with `without`",
     })
 }
 
@@ -362,7 +476,8 @@ mod tests {
             "mcp(github:get_*)",
             "perlcritic",
         ] {
-            assert_eq!(danger(Verdict::Allow, rule), None, "{rule}");
+            let found = danger(Verdict::Allow, rule).filter(|danger| danger.code.is_refused());
+            assert_eq!(found, None, "{rule}");
         }
     }
 }

@@ -46,16 +46,34 @@ impl Fault {
     }
 
     fn render(&self) -> String {
+        self.shown(Level::ERROR, None, &Renderer::plain())
+    }
+
+    /// The same as something to look at: a warning or a note with its code, coloured for a terminal.
+    pub(super) fn render_finding(&self, warning: bool, code: &str, colour: bool) -> String {
+        let level = if warning { Level::WARNING } else { Level::NOTE };
+        let renderer = if colour {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
+        self.shown(level, Some(code), &renderer)
+    }
+
+    fn shown(&self, level: Level<'static>, code: Option<&str>, renderer: &Renderer) -> String {
         let snippet = Snippet::source(self.text.as_str())
             .path(self.file.as_str())
             .annotation(AnnotationKind::Primary.span(self.span.clone()));
-        let mut group = Level::ERROR
-            .primary_title(self.message.as_str())
-            .element(snippet);
+        let title = level.primary_title(self.message.as_str());
+        let title = match code {
+            Some(code) => title.id(code),
+            None => title,
+        };
+        let mut group = title.element(snippet);
         if let Some(help) = &self.help {
             group = group.element(Level::HELP.message(help.as_str()));
         }
-        Renderer::plain().render(&[group])
+        renderer.render(&[group])
     }
 }
 

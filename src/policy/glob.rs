@@ -88,6 +88,16 @@ impl Glob {
         Self::new(self.tokens.into_iter().map(token).collect(), self.home)
     }
 
+    /// Whether it is `*`: as a program, any name.
+    pub(super) fn is_anything(&self) -> bool {
+        !self.home
+            && !self.tokens.is_empty()
+            && self
+                .tokens
+                .iter()
+                .all(|token| matches!(token, Token::Star | Token::DoubleStar))
+    }
+
     /// The bytes it surely starts with.
     pub(super) fn starts_with(&self, prefix: &[u8]) -> bool {
         !self.home

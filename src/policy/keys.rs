@@ -16,9 +16,27 @@ pub const PROJECT: [&str; 3] = ["version", "permissions", "rule"];
 /// In `[permissions]`.
 pub const PERMISSIONS: [&str; 5] = ["allow", "ask", "deny", "read_only_defaults", "disable"];
 /// In `[[rule]]`.
-pub const RULE: [&str; 20] = [
-    "id", "verdict", "commands", "kind", "paths", "hosts", "names", "tools", "with", "with_all",
-    "without", "args", "cwd", "sandbox", "network", "expires", "advisory", "why", "match",
+pub const RULE: [&str; 21] = [
+    "id",
+    "verdict",
+    "commands",
+    "kind",
+    "paths",
+    "hosts",
+    "names",
+    "tools",
+    "with",
+    "with_all",
+    "without",
+    "args",
+    "cwd",
+    "as_written",
+    "sandbox",
+    "network",
+    "expires",
+    "advisory",
+    "why",
+    "match",
     "no_match",
 ];
 /// In `[workspace]`.

@@ -5,6 +5,9 @@ mod long_rule;
 mod permissions;
 mod targets;
 
+pub(super) use long_rule::compiled;
+pub(super) use targets::LISTS;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -23,7 +26,7 @@ use super::{Policy, Source, judge};
 use crate::model::judgement::{Layer, Place, RuleRef};
 use crate::model::verdict::Verdict;
 
-const BUILT_IN: &str = include_str!("../../policies/builtin.toml");
+pub(super) const BUILT_IN: &str = include_str!("../../policies/builtin.toml");
 const BUILT_IN_NAME: &str = "policies/builtin.toml";
 
 /// Reads every source and adds the built-in layer.

@@ -14,12 +14,15 @@
 //! What programs do with their arguments is data: `policies/programs/*.toml`.
 #![forbid(unsafe_code)]
 
+mod cases;
+mod coverage;
 mod danger;
 mod date;
 mod edit;
 mod error;
 mod examples;
 mod glob;
+mod import;
 mod index;
 mod judge;
 pub mod keys;
@@ -27,6 +30,7 @@ mod kind;
 mod knowledge;
 mod layout;
 mod lex;
+mod lint;
 mod listing;
 mod load;
 mod path_pattern;
@@ -46,12 +50,16 @@ use crate::model::profile::Profile;
 use crate::model::script::{Dialect, Script, SyntaxError};
 use crate::model::verdict::Verdict;
 
-pub use danger::{Danger, danger};
+pub use cases::{Case, CaseFile, Judged, Machine, MadeUp, read_cases};
+pub use coverage::Coverage;
+pub use danger::{Danger, Hazard, danger};
 pub use edit::{EditError, Removed, add, remove};
 pub use error::{Fault, PolicyError};
+pub use import::{BadHost, Host, Imported, Remark, import};
 pub use judge::{Found, judge, judge_deed};
 pub use knowledge::{Examples, Program, ProgramFile, program_files};
 pub use layout::{LayoutError, laid_out};
+pub use lint::{CODES as LINT_CODES, Finding, Here, lint};
 pub use listing::{Listed, Standing};
 pub use load::load;
 pub use reach::{Reach, reach};

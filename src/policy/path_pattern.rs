@@ -170,6 +170,35 @@ impl PathPattern {
         self.may_lie_below(folder, facts)
     }
 
+    /// Whether its text says that all its matches lie in the workspace.
+    pub(super) fn is_in_workspace_by_text(&self) -> bool {
+        self.base == Base::Workspace
+    }
+
+    /// Whether everything the other pattern can match is matched by this one, as far as their texts tell.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        if self.base != other.base {
+            return false;
+        }
+        if self.glob == other.glob {
+            return true;
+        }
+        // `FOLDER/**` covers what surely lies below FOLDER.
+        let below = self
+            .glob
+            .glob()
+            .strip_suffix("**")
+            .filter(|folder| folder.len() == self.prefix.len());
+        if let Some(folder) = below {
+            return other.prefix.starts_with(folder.as_bytes());
+        }
+        other.is_whole()
+            && self
+                .matcher
+                .get_or_init(|| self.glob.compile_matcher())
+                .is_match(Path::new(OsStr::from_bytes(&other.prefix)))
+    }
+
     /// Whether the cleaned path matches.
     pub(super) fn matches(&self, path: &AbsolutePath, facts: &Facts) -> bool {
         let base = match self.base {

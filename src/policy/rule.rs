@@ -34,6 +34,11 @@ impl Host {
         &self.name
     }
 
+    /// Its name and port, when the name holds no wildcard.
+    pub(super) fn literal(&self) -> Option<(Vec<u8>, Option<String>)> {
+        Some((self.name.literal()?.to_vec(), self.port.clone()))
+    }
+
     pub(super) fn matches(&self, host: &[u8], port: Option<&[u8]>, purpose: Purpose) -> bool {
         let port_matches = match (&self.port, port) {
             (None, _) => true,
@@ -58,6 +63,15 @@ impl Tool {
     }
 }
 
+/// How close a line has to keep to what an allow rule spells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AsWritten {
+    /// The command: by its bare name, no option before its sub-command, in the line's own list.
+    Command,
+    /// The line as well: simple commands in a list, no redirection, no expansion.
+    Line,
+}
+
 /// Where and how a command rule applies.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
@@ -71,6 +85,8 @@ pub(super) struct Conditions {
     pub(super) in_workspace: bool,
     /// The folders it applies in; empty means everywhere.
     pub(super) cwd: Vec<PathPattern>,
+    /// An allow rule that reaches no other spelling.
+    pub(super) as_written: Option<AsWritten>,
     /// The last day it applies.
     pub(super) expires: Option<i64>,
     /// The profile it runs in, where that is narrower than the run's own.

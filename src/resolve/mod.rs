@@ -14,6 +14,7 @@ pub mod environment;
 mod follow;
 mod identity;
 mod lookup;
+pub mod made_up;
 mod pin;
 mod seen;
 mod shebang;

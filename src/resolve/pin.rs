@@ -71,11 +71,7 @@ impl Resolver {
             script: &survey.script,
             files: Vec::new(),
             known: BTreeMap::new(),
-            path_assigned: survey
-                .script
-                .subcommands
-                .iter()
-                .any(|subcommand| subcommand.argv.is_empty() && assigns_path(subcommand)),
+            path_assigned: gives_path(&survey.script),
             lookups: Vec::new(),
             of: Vec::new(),
         };
@@ -140,40 +136,16 @@ struct Pinning<'a> {
 
 impl Pinning<'_> {
     fn lookup(&mut self, index: usize, subcommand: &SubCommand) -> (Lookup, Option<usize>) {
-        let Some(program) = subcommand.argv.first() else {
-            return (Lookup::Nothing, None);
-        };
-        let Some(name) = program.as_static() else {
-            return (Lookup::Dynamic, None);
-        };
-        let start = self.start(index, 0);
-        if start.functions
-            && self
-                .script
-                .functions
-                .iter()
-                .any(|function| function == name)
-        {
-            return (Lookup::Function, None);
-        }
-        if start.shell.is_some_and(|shell| shell.has(name)) {
-            return (Lookup::Builtin, None);
-        }
-        if start.builtins_only {
-            let missing = LookupError::NotFound(Escaped(name).to_string());
-            return (Lookup::Failed(missing), None);
-        }
         let folder = self.resolver.folder(&subcommand.folder);
-        let changes = self.changes(index);
-        let undecided = if !name.contains(&b'/') {
-            changes.path
-        } else {
-            !name.starts_with(b"/") && (folder.is_none() || changes.folder)
+        let precedence = Precedence {
+            script: self.script,
+            path_assigned: self.path_assigned,
+            lookups: &self.lookups,
         };
-        if undecided || changes.root {
-            return (Lookup::Dynamic, None);
+        match precedence.without_files(index, subcommand, folder.as_ref()) {
+            Ok(name) => self.file(name, folder),
+            Err(lookup) => (lookup, None),
         }
-        self.file(name, folder)
     }
 
     fn file(&mut self, name: &[u8], folder: Option<AbsolutePath>) -> (Lookup, Option<usize>) {
@@ -201,6 +173,59 @@ impl Pinning<'_> {
             }
             Err(error) => (Lookup::Failed(error), None),
         }
+    }
+}
+
+/// What a name means before any file is looked for.
+pub(super) struct Precedence<'a> {
+    pub(super) script: &'a Script,
+    /// Whether the line gives PATH another value.
+    pub(super) path_assigned: bool,
+    /// What the sub-commands before this one are.
+    pub(super) lookups: &'a [Lookup],
+}
+
+impl Precedence<'_> {
+    /// The name a file has to be found for, or what the sub-command is without one.
+    pub(super) fn without_files<'w>(
+        &self,
+        index: usize,
+        subcommand: &'w SubCommand,
+        folder: Option<&AbsolutePath>,
+    ) -> Result<&'w [u8], Lookup> {
+        let Some(program) = subcommand.argv.first() else {
+            return Err(Lookup::Nothing);
+        };
+        let Some(name) = program.as_static() else {
+            return Err(Lookup::Dynamic);
+        };
+        let start = self.start(index, 0);
+        if start.functions
+            && self
+                .script
+                .functions
+                .iter()
+                .any(|function| function == name)
+        {
+            return Err(Lookup::Function);
+        }
+        if start.shell.is_some_and(|shell| shell.has(name)) {
+            return Err(Lookup::Builtin);
+        }
+        if start.builtins_only {
+            let missing = LookupError::NotFound(Escaped(name).to_string());
+            return Err(Lookup::Failed(missing));
+        }
+        let changes = self.changes(index);
+        let undecided = if !name.contains(&b'/') {
+            changes.path
+        } else {
+            !name.starts_with(b"/") && (folder.is_none() || changes.folder)
+        };
+        if undecided || changes.root {
+            return Err(Lookup::Dynamic);
+        }
+        Ok(name)
     }
 
     /// Who starts the sub-command. The line itself is read by bash.
@@ -279,6 +304,14 @@ impl Pinning<'_> {
         }
         Changes::ALL
     }
+}
+
+/// Whether the line gives PATH another value for all that follows.
+pub(super) fn gives_path(script: &Script) -> bool {
+    script
+        .subcommands
+        .iter()
+        .any(|subcommand| subcommand.argv.is_empty() && assigns_path(subcommand))
 }
 
 fn assigns_path(subcommand: &SubCommand) -> bool {

@@ -95,6 +95,7 @@ impl Parser<'_, '_> {
                     // A background list runs in a process of its own.
                     self.pos += 1;
                     self.state.compound = true;
+                    self.state.script.beyond_list = true;
                     self.state.whereabouts.return_to(&before);
                 }
                 b'\n' | 0 => {}
@@ -180,6 +181,8 @@ impl Parser<'_, '_> {
         self.state.ending = None;
         if prefix != Prefix::None {
             self.state.compound = true;
+            self.state.script.beyond_list = true;
+            self.state.script.negated |= prefix == Prefix::Negated;
             self.blanks()?;
             if self.is_bash() && matches!(self.peek(), 0 | b'\n' | b';' | b'&' | b')') {
                 return Ok(());
@@ -208,6 +211,7 @@ impl Parser<'_, '_> {
             self.pos += 1;
             if self.is_bash() && self.peek() == b'&' {
                 self.pos += 1;
+                self.state.script.beyond_list = true;
             }
             self.newlines()?;
             self.blanks()?;

@@ -8,15 +8,21 @@ use crate::model::executable::{Lookup, Trust};
 use crate::model::judgement::{
     AccessJudgement, Confined, Judgement, Reason, RuleRef, SubJudgement,
 };
+use crate::model::mode::Mode;
 use crate::model::path::AbsolutePath;
 use crate::model::profile::{Network, ProfileName};
 use crate::model::script::{Span, SubCommand, Word};
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 
+use super::cases;
+use super::remedies::{self, what_to_do};
+
 /// The judgement of one line, nothing run.
 #[derive(Clone, Debug)]
 pub struct Answer {
+    /// What the mode makes of it: where the sandbox stands and somebody can be asked.
+    pub(super) mode: Mode,
     pub(super) line: Vec<u8>,
     pub(super) survey: Survey,
     pub(super) resolved: Resolved,
@@ -37,14 +43,36 @@ pub struct AnswerJson<'a> {
     network: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     confined_by: Option<&'a RuleRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<ModeJson>,
     opaque: Vec<OpaqueJson>,
     subcommands: Vec<SubJson<'a>>,
+}
+
+/// What a mode makes of a verdict.
+#[derive(Debug, Serialize)]
+struct ModeJson {
+    mode: &'static str,
+    verdict: Verdict,
+    reason: Reason,
+    change: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct AccessJson<'a> {
+    access: String,
+    verdict: Verdict,
+    reason: Reason,
+    rule: Option<&'a RuleRef>,
+    change: String,
 }
 
 #[derive(Debug, Serialize)]
 struct OpaqueJson {
     span: Span,
     reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -57,6 +85,10 @@ struct SubJson<'a> {
     rule: Option<&'a RuleRef>,
     span: Span,
     dynamic: Vec<DynamicJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accesses: Option<Vec<AccessJson<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -93,9 +125,31 @@ impl Answer {
 
     /// The answer as `tipstaff.check/1`; `id` is the caller's, given back as it came.
     pub fn as_json<'a>(&'a self, id: Option<&'a serde_json::Value>) -> AnswerJson<'a> {
+        self.in_json("tipstaff.check/1", id, false)
+    }
+
+    /// The whole judgement for programs, `tipstaff.explain/1`: as `check` says it, with every access and
+    /// what would change each.
+    pub fn explained(&self) -> AnswerJson<'_> {
+        self.in_json("tipstaff.explain/1", None, true)
+    }
+
+    fn in_json<'a>(
+        &'a self,
+        schema: &'static str,
+        id: Option<&'a serde_json::Value>,
+        whole: bool,
+    ) -> AnswerJson<'a> {
+        let (verdict, reason) = self.in_mode();
         AnswerJson {
-            schema: "tipstaff.check/1",
+            schema,
             id,
+            mode: whole.then(|| ModeJson {
+                mode: self.mode.word(),
+                verdict,
+                reason,
+                change: what_to_do(reason),
+            }),
             verdict: self.judgement.verdict,
             reason: self.judgement.reason,
             profile: self.profile.word(),
@@ -109,11 +163,12 @@ impl Answer {
                 .map(|opaque| OpaqueJson {
                     span: opaque.span,
                     reason: opaque.reason,
+                    change: whole.then(|| what_to_do(Reason::Opaque)),
                 })
                 .collect(),
             subcommands: self
                 .rows()
-                .map(|(sub, lookup, judged)| self.sub_json(sub, lookup, judged))
+                .map(|(sub, lookup, judged)| self.sub_json(sub, lookup, judged, whole))
                 .collect(),
         }
     }
@@ -122,6 +177,11 @@ impl Answer {
     fn confined(&self) -> Option<&Confined> {
         let confined = self.judgement.confined.as_ref();
         confined.filter(|confined| confined.profile == self.profile)
+    }
+
+    /// What comes of it in the mode of the run.
+    fn in_mode(&self) -> (Verdict, Reason) {
+        cases::in_mode(self.mode, &self.judgement, &self.survey)
     }
 
     fn rows(&self) -> impl Iterator<Item = (&SubCommand, &Lookup, &SubJudgement)> {
@@ -139,6 +199,7 @@ impl Answer {
         sub: &SubCommand,
         lookup: &'a Lookup,
         judged: &'a SubJudgement,
+        whole: bool,
     ) -> SubJson<'a> {
         let executable = lookup.executable();
         SubJson {
@@ -160,6 +221,19 @@ impl Answer {
                     })
                 })
                 .collect(),
+            accesses: whole.then(|| {
+                let accesses = judged.accesses.iter();
+                accesses.map(|access| access_json(sub, access)).collect()
+            }),
+            change: whole.then(|| match judged.accesses.as_slice() {
+                [] => remedies::of_nothing(judged),
+                accesses => accesses
+                    .iter()
+                    .filter(|access| access.verdict == judged.verdict)
+                    .map(|access| remedies::of_access(sub, access))
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            }),
         }
     }
 
@@ -241,10 +315,20 @@ impl Answer {
                 .unwrap_or_default(),
             self.network,
         );
+        if self.mode != Mode::Default {
+            let (verdict, reason) = self.in_mode();
+            text.push_str(&format!(
+                "  mode     {}: {verdict} ({reason}): {}\n",
+                self.mode,
+                what_to_do(reason)
+            ));
+        }
         for opaque in &self.survey.script.opaque {
             text.push_str(&format!(
-                "  opaque   bytes {}: {}\n",
-                opaque.span, opaque.reason
+                "  opaque   bytes {}: {}\n  change   {}\n",
+                opaque.span,
+                opaque.reason,
+                what_to_do(Reason::Opaque)
             ));
         }
         for (number, (sub, lookup, judged)) in self.rows().enumerate() {
@@ -255,10 +339,16 @@ impl Answer {
                 judged.verdict, judged.reason
             ));
             for access in &judged.accesses {
-                text.push_str(&format!("   access   {}\n", described(access)));
+                let change = remedies::of_access(sub, access);
+                text.push_str(&format!(
+                    "   access   {}\n   change   {}\n",
+                    described(access),
+                    Escaped::from(change.as_str())
+                ));
             }
-            if let Some(remedy) = &judged.remedy {
-                text.push_str(&format!("   change   {}\n", Escaped::from(remedy.as_str())));
+            if judged.accesses.is_empty() {
+                let change = remedies::of_nothing(judged);
+                text.push_str(&format!("   change   {}\n", Escaped::from(change.as_str())));
             }
         }
         text
@@ -291,8 +381,19 @@ fn file(lookup: &Lookup) -> String {
     }
 }
 
-fn described(judged: &AccessJudgement) -> String {
-    let access = match &judged.access {
+fn access_json<'a>(sub: &SubCommand, judged: &'a AccessJudgement) -> AccessJson<'a> {
+    AccessJson {
+        access: named(&judged.access),
+        verdict: judged.verdict,
+        reason: judged.reason,
+        rule: judged.rule.as_ref(),
+        change: remedies::of_access(sub, judged),
+    }
+}
+
+/// An access as a rule would name it.
+fn named(access: &Access) -> String {
+    match access {
         Access::Command => "command".to_owned(),
         Access::Write(path) => format!("write({})", place_of(path.path.as_ref())),
         Access::Read(path) => format!("read({})", place_of(path.path.as_ref())),
@@ -301,7 +402,11 @@ fn described(judged: &AccessJudgement) -> String {
             Some(port) => format!("network({}:{})", Escaped(host), Escaped(port)),
             None => format!("network({})", Escaped(host)),
         },
-    };
+    }
+}
+
+fn described(judged: &AccessJudgement) -> String {
+    let access = named(&judged.access);
     let rule = match &judged.rule {
         Some(rule) => format!(" by {}: {}", place(rule), Escaped::from(rule.text.as_str())),
         None => String::new(),
@@ -317,7 +422,7 @@ fn place_of(path: Option<&AbsolutePath>) -> String {
 }
 
 /// Where a rule stands: `FILE:LINE id`, or its layer.
-pub(super) fn place(rule: &RuleRef) -> String {
+pub fn place(rule: &RuleRef) -> String {
     match &rule.place {
         Some(place) => format!(
             "{}:{} {}",

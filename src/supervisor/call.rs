@@ -99,7 +99,7 @@ pub fn judge_exec(
 }
 
 /// The text of a command and its script. What is no script is opaque as a whole.
-fn read(command: &Command) -> Result<(Vec<u8>, Script), Error> {
+pub(super) fn read(command: &Command) -> Result<(Vec<u8>, Script), Error> {
     match command {
         Command::Line(line) => {
             if line.iter().all(u8::is_ascii_whitespace) {

@@ -4,6 +4,7 @@ mod answer;
 mod asking;
 mod builder;
 mod call;
+mod cases;
 mod deeds;
 mod errand;
 mod error;
@@ -17,18 +18,21 @@ mod loaders;
 mod policies;
 mod record;
 mod refused;
+mod remedies;
 mod report;
 mod run;
 
 use std::os::fd::AsFd as _;
 use std::time::Instant;
 
-pub use answer::{Answer, AnswerJson};
+pub use answer::{Answer, AnswerJson, place};
 pub use builder::Builder;
+pub use cases::{Rehearsed, rehearse, today};
 pub use deeds::{DeedAnswer, DeedJson, Wanted};
 pub use error::{Error, ErrorJson};
 pub use policies::{Change, Preview, Target, TriedCommand, TriedLine};
 pub use refused::{Refusal, RefusalJson, Refused};
+pub use remedies::what_to_do;
 pub use report::{Report, ReportJson};
 
 use crate::approval::{self, Approver, Denial, Terminal};
@@ -105,6 +109,7 @@ impl Supervisor {
         let answer = Answer {
             profile: ground.profile.name,
             network: ground.profile.network,
+            mode: ground.mode,
             line: call.line,
             survey: call.survey,
             resolved: call.pinned.resolved,

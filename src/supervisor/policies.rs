@@ -6,12 +6,14 @@ use std::path::Path;
 
 use crate::audit::{self, AuditError, Filter, Kind, Shown};
 use crate::layers::{self, Places};
+use crate::model::access::Facts;
 use crate::model::judgement::Layer;
 use crate::model::path::AbsolutePath;
+use crate::model::profile::Network;
 use crate::model::request::{Command, Request};
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
-use crate::policy::{self, Listed, Matched, Policy, Source, Trial, Tried};
+use crate::policy::{self, Finding, Here, Listed, Matched, Policy, Source, Trial, Tried};
 
 use super::Supervisor;
 use super::call::judge;
@@ -81,6 +83,29 @@ impl Supervisor {
     pub fn rules(&self) -> Result<Vec<Listed>, Error> {
         let (_, policy) = self.policy(&self.policy_workspace()?)?;
         Ok(policy.listing(ground::today()))
+    }
+
+    /// What of the policies in force here is likely not meant. `programs` are the names of those there
+    /// are.
+    ///
+    /// # Errors
+    /// A layer does not load.
+    pub fn lint(&self, programs: BTreeSet<String>) -> Result<Vec<Finding>, Error> {
+        let workspace = self.policy_workspace()?;
+        let (sources, _) = self.policy(&workspace)?;
+        let here = Here {
+            facts: Facts {
+                cwd: workspace.clone(),
+                workspace,
+                home: self.environment.home(),
+                own: self.house.own(),
+                today: ground::today(),
+                network: Network::Off,
+            },
+            write_roots: vec![AbsolutePath::new("/tmp").map_err(|e| Error::usage(e.to_string()))?],
+            programs: Some(programs),
+        };
+        Ok(policy::lint(&sources, &here)?)
     }
 
     /// What a rule is to a line, seen from the present folder.

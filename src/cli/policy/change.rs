@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::layers::Edit;
 use crate::model::judgement::Layer;
 use crate::model::path::AbsolutePath;
@@ -19,21 +21,30 @@ const REFUSED: u8 = 1;
 const EXAMPLES: usize = 5;
 
 /// Why nothing was changed: with the exit status and what is said.
-struct Failed(u8, String);
+struct Failed {
+    code: u8,
+    message: String,
+    error: Option<Box<Error>>,
+}
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Self {
-        Self(USAGE, error.render())
+        Self {
+            code: USAGE,
+            message: error.render(),
+            error: Some(Box::new(error)),
+        }
     }
 }
 
 impl Failed {
     fn with_help(code: u8, message: impl std::fmt::Display, help: Option<&str>) -> Self {
         let help = help.map(|help| format!("  help: {help}\n"));
-        Self(
+        Self {
             code,
-            format!("tipstaff: {message}\n{}", help.unwrap_or_default()),
-        )
+            message: format!("tipstaff: {message}\n{}", help.unwrap_or_default()),
+            error: None,
+        }
     }
 
     fn edit(file: &AbsolutePath, error: &EditError) -> Self {
@@ -41,17 +52,74 @@ impl Failed {
     }
 }
 
-fn end(result: Result<u8, Failed>) -> u8 {
+fn end(result: Result<u8, Failed>, json: bool) -> u8 {
     match result {
         Ok(code) => code,
-        Err(Failed(code, message)) => {
-            output::say_raw(&message);
-            if !message.ends_with('\n') {
+        Err(failed) => {
+            output::say_raw(&failed.message);
+            if !failed.message.ends_with('\n') {
                 output::say_raw("\n");
             }
-            code
+            if json {
+                let error = failed.error.unwrap_or_else(|| {
+                    let message = failed.message.trim_end();
+                    Box::new(Error::usage(
+                        message.strip_prefix("tipstaff: ").unwrap_or(message),
+                    ))
+                });
+                output::print_json(&error.as_json(failed.code));
+            }
+            failed.code
         }
     }
+}
+
+/// `tipstaff.policy-change/1`
+#[derive(Debug, Serialize)]
+struct ChangeJson<'a> {
+    schema: &'static str,
+    file: String,
+    verdict: &'a str,
+    rule: &'a str,
+    /// `added`, `removed`, `there`, `dry-run`
+    done: &'static str,
+    judged: usize,
+    changes: Vec<LineJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct LineJson<'a> {
+    line: &'a str,
+    cwd: &'a str,
+    from: Verdict,
+    to: Verdict,
+}
+
+fn changed_json(
+    file: &AbsolutePath,
+    verdict: &str,
+    rule: &str,
+    done: &'static str,
+    preview: &Preview,
+) {
+    output::print_json(&ChangeJson {
+        schema: "tipstaff.policy-change/1",
+        file: file.to_string(),
+        verdict,
+        rule,
+        done,
+        judged: preview.judged,
+        changes: preview
+            .changes
+            .iter()
+            .map(|change| LineJson {
+                line: &change.line,
+                cwd: &change.cwd,
+                from: change.from,
+                to: change.to,
+            })
+            .collect(),
+    });
 }
 
 fn supervisor() -> Result<Supervisor, Failed> {
@@ -71,14 +139,14 @@ fn held(file: &AbsolutePath) -> Result<Edit, Failed> {
 }
 
 /// Adds a rule.
-pub fn add(options: &AddOptions) -> u8 {
-    end(added(options))
+pub fn add(options: &AddOptions, json: bool) -> u8 {
+    end(added(options, json), json)
 }
 
-fn added(options: &AddOptions) -> Result<u8, Failed> {
+fn added(options: &AddOptions, json: bool) -> Result<u8, Failed> {
     let verdict = options.verdict;
     let rule = options.rule.trim();
-    Trial::new(verdict, rule).map_err(|error| Failed(USAGE, error.render()))?;
+    Trial::new(verdict, rule).map_err(Error::from)?;
     let supervisor = supervisor()?;
     let (layer, file) = supervisor.policy_file(&target(&options.target))?;
     let edit = held(&file)?;
@@ -86,6 +154,10 @@ fn added(options: &AddOptions) -> Result<u8, Failed> {
     let text = old.clone().unwrap_or_default();
     let changed = policy::add(&text, verdict, rule).map_err(|error| Failed::edit(&file, &error))?;
     let Some(changed) = changed else {
+        if json {
+            changed_json(&file, verdict.word(), rule, "there", &Preview::default());
+            return Ok(0);
+        }
         output::print(&format!(
             "{file}: {verdict} `{}` is there already\n",
             shown(rule)
@@ -94,19 +166,29 @@ fn added(options: &AddOptions) -> Result<u8, Failed> {
     };
     supervisor.would_load(layer, &file, &changed)?;
     let preview = supervisor.preview(layer, &file, old.as_deref(), &changed)?;
-    output::print(&told(&preview));
-    if let Some(Danger { why, narrower }) = policy::danger(verdict, rule)
+    if !json {
+        output::print(&told(&preview));
+    }
+    let danger = policy::danger(verdict, rule).filter(|danger| danger.code.is_refused());
+    if let Some(Danger { why, narrower, .. }) = danger
         && !options.even_if_dangerous
     {
         let message = format!("refused: allow `{}`: {why}", shown(rule));
         let help = format!("{narrower}; or add `--even-if-dangerous`");
         return Err(Failed::with_help(REFUSED, message, Some(&help)));
     }
+    if !options.dry_run {
+        edit.replace(&changed).map_err(Error::from)?;
+    }
+    if json {
+        let done = if options.dry_run { "dry-run" } else { "added" };
+        changed_json(&file, verdict.word(), rule, done, &preview);
+        return Ok(0);
+    }
     if options.dry_run {
         output::print(&format!("{file}: not changed\n"));
         return Ok(0);
     }
-    edit.replace(&changed).map_err(Error::from)?;
     output::print(&format!("{file}: added {verdict} `{}`\n", shown(rule)));
     if layer == Layer::Project && verdict == Verdict::Allow {
         output::print("it counts after `tipstaff policy trust`: trust is for an exact content\n");
@@ -115,11 +197,11 @@ fn added(options: &AddOptions) -> Result<u8, Failed> {
 }
 
 /// Removes a rule.
-pub fn remove(options: &RemoveOptions) -> u8 {
-    end(removed(options))
+pub fn remove(options: &RemoveOptions, json: bool) -> u8 {
+    end(removed(options, json), json)
 }
 
-fn removed(options: &RemoveOptions) -> Result<u8, Failed> {
+fn removed(options: &RemoveOptions, json: bool) -> Result<u8, Failed> {
     let wanted = options.rule.trim();
     let supervisor = supervisor()?;
     let (layer, file) = supervisor.policy_file(&target(&options.target))?;
@@ -140,12 +222,25 @@ fn removed(options: &RemoveOptions) -> Result<u8, Failed> {
         })?;
     supervisor.would_load(layer, &file, &changed)?;
     let preview = supervisor.preview(layer, &file, Some(&old), &changed)?;
-    output::print(&told(&preview));
+    if !json {
+        output::print(&told(&preview));
+    }
+    if !options.dry_run {
+        edit.replace(&changed).map_err(Error::from)?;
+    }
+    if json {
+        let done = if options.dry_run {
+            "dry-run"
+        } else {
+            "removed"
+        };
+        changed_json(&file, &removed.verdict, &removed.text, done, &preview);
+        return Ok(0);
+    }
     if options.dry_run {
         output::print(&format!("{file}: not changed\n"));
         return Ok(0);
     }
-    edit.replace(&changed).map_err(Error::from)?;
     output::print(&format!(
         "{file}: removed {} `{}`\n",
         removed.verdict,
@@ -227,16 +322,25 @@ fn told(preview: &Preview) -> String {
     text
 }
 
+/// `tipstaff.policy-fmt/1`
+#[derive(Debug, Serialize)]
+struct FmtJson {
+    schema: &'static str,
+    file: String,
+    differs: bool,
+    written: bool,
+}
+
 /// Lays files out, or says which would change.
-pub fn lay_out(files: &[PathBuf], check: bool) -> u8 {
+pub fn lay_out(files: &[PathBuf], check: bool, json: bool) -> u8 {
     files
         .iter()
-        .map(|file| end(one(file, check)))
+        .map(|file| end(one(file, check, json), json))
         .max()
         .unwrap_or(0)
 }
 
-fn one(file: &Path, check: bool) -> Result<u8, Failed> {
+fn one(file: &Path, check: bool, json: bool) -> Result<u8, Failed> {
     let path = std::env::current_dir()
         .map_err(|error| error.to_string())
         .and_then(|here| AbsolutePath::new(here.join(file)).map_err(|error| error.to_string()))
@@ -261,14 +365,20 @@ fn one(file: &Path, check: bool) -> Result<u8, Failed> {
         };
         Failed::with_help(USAGE, format!("{path}: {error}"), Some(help))
     })?;
-    if written == text {
-        return Ok(0);
+    let differs = written != text;
+    if differs && !check {
+        edit.replace(&written).map_err(Error::from)?;
     }
-    if check {
-        output::print(&format!("{path}: would change\n"));
-        return Ok(REFUSED);
+    if json {
+        output::print_json(&FmtJson {
+            schema: "tipstaff.policy-fmt/1",
+            file: path.to_string(),
+            differs,
+            written: differs && !check,
+        });
+    } else if differs {
+        let said = if check { "would change" } else { "laid out" };
+        output::print(&format!("{path}: {said}\n"));
     }
-    edit.replace(&written).map_err(Error::from)?;
-    output::print(&format!("{path}: laid out\n"));
-    Ok(0)
+    Ok(if differs && check { REFUSED } else { 0 })
 }

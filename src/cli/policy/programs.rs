@@ -8,7 +8,7 @@ use crate::model::text::Escaped;
 use crate::policy::{Standing, nearest, program_files};
 
 use super::super::args::Common;
-use super::super::{output, setup};
+use super::super::setup;
 
 /// What is known of programs: the names in `PATH`, and those of the program knowledge.
 pub struct Known(BTreeSet<String>);
@@ -29,6 +29,11 @@ impl Known {
         Self(files.chain(told).collect())
     }
 
+    /// The names of the files in `PATH` and of what is told of programs.
+    pub fn into_names(self) -> BTreeSet<String> {
+        self.0
+    }
+
     /// The program that was meant by a name that is nowhere.
     pub fn meant(&self, name: &[u8]) -> Option<&str> {
         let name = std::str::from_utf8(name).ok()?;
@@ -40,12 +45,13 @@ impl Known {
     }
 }
 
-/// Says which rules name a program that is nowhere here while one of nearly that name is. No error: a
-/// rule may be written for another machine.
-pub fn note_absent(common: &Common) {
+/// Which rules name a program that is nowhere here while one of nearly that name is. No error: a rule may
+/// be written for another machine.
+pub fn absent(common: &Common) -> Vec<String> {
     let Ok(rules) = setup::builder(common).build().and_then(|s| s.rules()) else {
-        return;
+        return Vec::new();
     };
+    let mut notes = Vec::new();
     let mut known = None;
     for listed in rules {
         let Some(place) = listed.rule.place else {
@@ -56,8 +62,8 @@ pub fn note_absent(common: &Common) {
         }
         for name in &listed.programs {
             if let Some(near) = known.get_or_insert_with(Known::here).meant(name) {
-                output::say(&format!(
-                    "note: {}:{}: there is no program `{}` here; did you mean `{}`?",
+                notes.push(format!(
+                    "{}:{}: there is no program `{}` here; did you mean `{}`?",
                     Escaped::from(place.file.as_str()),
                     place.line,
                     Escaped(name),
@@ -66,4 +72,5 @@ pub fn note_absent(common: &Common) {
             }
         }
     }
+    notes
 }

@@ -13,7 +13,8 @@ use crate::policy::{Danger, Listed, Matched, Standing, Trial, danger};
 use crate::supervisor::{Error, TriedLine};
 
 use super::super::args::{Common, TryOptions};
-use super::super::{USAGE, output, setup};
+use super::super::{output, setup};
+use super::failed;
 use super::programs::Known;
 
 /// A line that the rule does not match.
@@ -49,10 +50,7 @@ pub fn list(json: bool) -> u8 {
         .and_then(|supervisor| supervisor.rules())
     {
         Ok(rules) => rules,
-        Err(error) => {
-            output::say_raw(&error.render());
-            return USAGE;
-        }
+        Err(error) => return failed(&error, json),
     };
     if json {
         output::print_json(&ListJson {
@@ -136,6 +134,7 @@ struct PartJson {
 
 #[derive(Debug, Serialize)]
 struct DangerJson {
+    code: &'static str,
     why: String,
     narrower: &'static str,
 }
@@ -155,26 +154,20 @@ struct CommandJson {
 }
 
 /// Tries a rule.
-pub fn attempt(options: &TryOptions) -> u8 {
+pub fn attempt(options: &TryOptions, json: bool) -> u8 {
     let trial = match Trial::new(options.verdict, &options.rule) {
         Ok(trial) => trial,
-        Err(error) => {
-            output::say_raw(&format!("{}\n", error.render()));
-            return USAGE;
-        }
+        Err(error) => return failed(&error.into(), json),
     };
     let mut lines = Vec::new();
     for line in &options.lines {
         match judged(&trial, line) {
             Ok(tried) => lines.push((line, tried)),
-            Err(error) => {
-                output::say_raw(&error.render());
-                return USAGE;
-            }
+            Err(error) => return failed(&error, json),
         }
     }
     let danger = danger(options.verdict, &options.rule);
-    if options.json {
+    if json {
         output::print_json(&TryJson {
             schema: "tipstaff.policy-try/1",
             rule: &options.rule,
@@ -184,7 +177,11 @@ pub fn attempt(options: &TryOptions) -> u8 {
                 .into_iter()
                 .map(|(part, is)| PartJson { part, is })
                 .collect(),
-            danger: danger.map(|Danger { why, narrower }| DangerJson { why, narrower }),
+            danger: danger.map(|danger| DangerJson {
+                code: danger.code.word(),
+                why: danger.why,
+                narrower: danger.narrower,
+            }),
             lines: lines
                 .iter()
                 .map(|(line, tried)| in_json(line, tried))
@@ -262,7 +259,7 @@ fn told(
             ));
         }
     }
-    if let Some(Danger { why, narrower }) = danger {
+    if let Some(Danger { why, narrower, .. }) = danger {
         text.push_str(&format!("  danger     {why}; {narrower}\n"));
     }
     for (line, tried) in lines {

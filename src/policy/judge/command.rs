@@ -186,7 +186,12 @@ pub(in crate::policy) fn matches(
         Purpose::Allow => allowed(pattern, view),
         Purpose::Restrict => restricts(pattern, view),
     };
-    words.min(if words == Match::No {
+    let bare = matches!(pattern.program, ProgramPattern::Names(_));
+    let written = rule
+        .conditions
+        .as_written
+        .is_none_or(|wanted| view.is_as_written(wanted, bare));
+    words.min(if words == Match::No || !written {
         Match::No
     } else {
         conditions::hold(&rule.conditions, view, purpose)

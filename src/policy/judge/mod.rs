@@ -203,24 +203,26 @@ fn subcommand(policy: &Policy, view: &View<'_>) -> SubJudgement {
         .max_by_key(|answer| answer.rank())
         .cloned()
         .unwrap_or_else(Answer::nothing);
-    let remedy = answers
+    let accesses: Vec<AccessJudgement> = answers
+        .into_iter()
+        .map(|(access, answer)| AccessJudgement {
+            remedy: remedy::remedy(view, &access, &answer),
+            access,
+            verdict: answer.verdict,
+            reason: answer.reason,
+            rule: answer.rule,
+            open: answer.open,
+        })
+        .collect();
+    let remedy = accesses
         .iter()
-        .filter(|(_, answer)| answer.rank() == worst.rank())
-        .find_map(|(access, answer)| remedy::remedy(view, access, answer));
+        .filter(|judged| (judged.verdict, weight(judged.reason)) == worst.rank())
+        .find_map(|judged| judged.remedy.clone());
     SubJudgement {
         verdict: worst.verdict,
         reason: worst.reason,
         rule: worst.rule,
-        accesses: answers
-            .into_iter()
-            .map(|(access, answer)| AccessJudgement {
-                access,
-                verdict: answer.verdict,
-                reason: answer.reason,
-                rule: answer.rule,
-                open: answer.open,
-            })
-            .collect(),
+        accesses,
         remedy,
     }
 }

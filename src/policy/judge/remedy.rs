@@ -3,7 +3,7 @@
 use super::Answer;
 use super::view::View;
 use crate::model::access::Access;
-use crate::model::judgement::Reason;
+use crate::model::judgement::{Layer, Reason, RuleRef};
 use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 use crate::policy::words::spoken;
@@ -13,19 +13,15 @@ pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Optio
     if answer.verdict == Verdict::Allow {
         return None;
     }
-    let id = answer
-        .rule
-        .as_ref()
-        .map(|rule| Escaped::from(rule.id.as_str()).to_string());
     Some(match answer.reason {
-        Reason::RuleDeny => format!(
-            "nothing while the rule `{}` stands: the strictest rule wins",
-            id.unwrap_or_default()
-        ),
-        Reason::RuleAsk => format!(
-            "an allow rule cannot outweigh the rule `{}`, which asks",
-            id.unwrap_or_default()
-        ),
+        Reason::RuleDeny => match &answer.rule {
+            Some(rule) => format!("{}; no allow rule outweighs a denial", lift(rule)),
+            None => "whoever wrote the rule that denies it can change that rule".to_owned(),
+        },
+        Reason::RuleAsk => match &answer.rule {
+            Some(rule) => format!("answer the question, or {}", lift(rule)),
+            None => "answer the question".to_owned(),
+        },
         Reason::Dynamic => dynamic(view, access),
         Reason::ProgramNotFound => {
             "install the program, or name one that the run's PATH holds".to_owned()
@@ -67,6 +63,22 @@ pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Optio
         | Reason::Bypass
         | Reason::ProgramHidden => return None,
     })
+}
+
+/// What a person does about a rule that stands in the way.
+fn lift(rule: &RuleRef) -> String {
+    let id = Escaped::from(rule.called());
+    match (&rule.place, rule.layer) {
+        (Some(place), _) => format!(
+            "narrow or remove the rule `{id}` at {}:{}",
+            Escaped::from(place.file.as_str()),
+            place.line
+        ),
+        (None, Layer::BuiltIn) => format!(
+            "switch the built-in rule off with `disable = [\"{id}\"]` in [permissions] of the managed or user policy"
+        ),
+        (None, _) => format!("narrow or remove the rule `{id}`"),
+    }
 }
 
 fn dynamic(view: &View<'_>, access: &Access) -> String {

@@ -7,8 +7,9 @@ use super::read_only;
 use crate::model::access::{Access, Facts, Resolved, Survey};
 use crate::model::executable::{Executable, Lookup, Trust};
 use crate::model::path::AbsolutePath;
-use crate::model::script::{Dynamic, Folder, Piece, SubCommand, Word};
+use crate::model::script::{Context, Dynamic, Folder, Piece, SubCommand, Word};
 use crate::policy::knowledge::{self, Carried, Effect, Reading, ValueKind};
+use crate::policy::rule::AsWritten;
 use crate::policy::survey::absolute;
 
 /// A line with its facts.
@@ -168,6 +169,52 @@ impl<'a> View<'a> {
                 .iter()
                 .any(|taken| taken.as_slice() == name)
         })
+    }
+
+    /// Whether the command, or the whole line, keeps to the spelling that `as_written` asks for.
+    pub(super) fn is_as_written(&self, wanted: AsWritten, bare: bool) -> bool {
+        let script = &self.scene.survey.script;
+        // What a carrier starts stands where the carrier stands.
+        let context = |sub: &SubCommand| {
+            let above = |sub: &&'a SubCommand| script.subcommands.get(sub.carrier?);
+            let first = sub.carrier.and_then(|at| script.subcommands.get(at));
+            std::iter::successors(first, above)
+                .take(script.subcommands.len())
+                .last()
+                .map_or(sub.context, |outermost| outermost.context)
+        };
+        let here = context(self.sub);
+        let named = !bare || self.sub.program().is_some_and(|name| !name.contains(&b'/'));
+        let direct = self.reading.names_at.first().is_none_or(|at| *at == 1);
+        let listed = here.depth == 0 && !here.substitution && !here.function_body;
+        // A bare assignment changes what the words after it mean to the shell.
+        let assigns = |sub: &SubCommand| sub.argv.is_empty() && !sub.assignments.is_empty();
+        let simple = |sub: &SubCommand| {
+            let context = context(sub);
+            context
+                == Context {
+                    piped: context.piped,
+                    ..Context::default()
+                }
+                && sub.assignments.is_empty()
+                && sub.redirections.is_empty()
+                && !sub.argv.is_empty()
+                && sub.argv.iter().all(|word| word.as_static().is_some())
+        };
+        named
+            && direct
+            && listed
+            && !script.negated
+            && !script.subcommands.iter().any(assigns)
+            && match wanted {
+                AsWritten::Command => true,
+                AsWritten::Line => {
+                    !script.beyond_list
+                        && script.functions.is_empty()
+                        && script.loops.is_empty()
+                        && script.subcommands.iter().all(simple)
+                }
+            }
     }
 
     /// Whether cleaning the path by its text alone leads where the kernel goes: `..` after a link

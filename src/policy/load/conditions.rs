@@ -7,12 +7,19 @@ use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 use crate::policy::path_pattern::PathPattern;
 use crate::policy::reader::{At, Reader, key_span};
-use crate::policy::rule::{Conditions, Target};
+use crate::policy::rule::{AsWritten, Conditions, Target};
 use crate::policy::{date, lex};
 
 /// Keys that say something of a command, and nothing of a path, host or name.
-const OF_COMMANDS: [&str; 7] = [
-    "with", "with_all", "without", "args", "cwd", "sandbox", "network",
+const OF_COMMANDS: [&str; 8] = [
+    "with",
+    "with_all",
+    "without",
+    "args",
+    "cwd",
+    "as_written",
+    "sandbox",
+    "network",
 ];
 
 /// Reads every condition; mistakes are noted.
@@ -25,6 +32,7 @@ pub(super) fn conditions(
     let mut conditions = Conditions::default();
     options(reader, at, &mut conditions);
     places(reader, at, &mut conditions);
+    conditions.as_written = as_written(reader, at.value, verdict);
     expires(reader, at, &mut conditions);
     confinement(reader, at, verdict, &mut conditions);
     of_commands(reader, at, targets);
@@ -175,6 +183,34 @@ fn of_commands(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>, targets: &[Target
                 format!("`{key}` is for rules on commands"),
                 "leave it out, or write `commands` instead of `kind`",
             );
+        }
+    }
+}
+
+fn as_written(
+    reader: &mut Reader<'_>,
+    table: &DeTable<'_>,
+    verdict: Option<Verdict>,
+) -> Option<AsWritten> {
+    let given = reader.string(table, "as_written")?;
+    if verdict.is_some_and(|verdict| verdict != Verdict::Allow) {
+        reader.fault(
+            given.span,
+            "`as_written` is for allow rules",
+            "leave it out: an ask or deny rule reaches every spelling",
+        );
+        return None;
+    }
+    match given.value.as_str() {
+        "command" => Some(AsWritten::Command),
+        "line" => Some(AsWritten::Line),
+        _ => {
+            reader.fault(
+                given.span,
+                "`as_written` is \"command\" or \"line\"",
+                "\"command\" holds the command to its spelling, \"line\" the whole line to simple commands",
+            );
+            None
         }
     }
 }

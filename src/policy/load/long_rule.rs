@@ -49,7 +49,11 @@ impl Loading {
 }
 
 /// Compiles a `[[rule]]`; `None` when it is wrong, which is noted.
-fn compiled(source: &Source, reader: &mut Reader<'_>, at: &At<&DeTable<'_>>) -> Option<Rule> {
+pub(in crate::policy) fn compiled(
+    source: &Source,
+    reader: &mut Reader<'_>,
+    at: &At<&DeTable<'_>>,
+) -> Option<Rule> {
     let table = at.value;
     let before = reader.faults.len();
     let line = reader.line(at.span.start);

@@ -8,7 +8,7 @@ use crate::policy::reader::{At, Reader, key_span};
 use crate::policy::rule::Target;
 
 /// The keys that hold patterns.
-pub(super) const LISTS: [&str; 5] = ["commands", "paths", "hosts", "names", "tools"];
+pub(in crate::policy) const LISTS: [&str; 5] = ["commands", "paths", "hosts", "names", "tools"];
 
 /// The compiled patterns; empty after a mistake, which is noted.
 pub(super) fn targets(reader: &mut Reader<'_>, at: &At<&DeTable<'_>>) -> Vec<Target> {

@@ -14,6 +14,8 @@ pub(super) fn fill(script: &mut Script, facts: &Facts) {
         .map(|home| home.as_bytes().to_vec());
     let folder_is_kept = !may_change(script, b"PWD");
     let mut folder_used = false;
+    let mut all_words = script.subcommands.iter().flat_map(|sub| &sub.argv);
+    script.beyond_list |= all_words.any(|word| word.as_static().is_none());
     for sub in &mut script.subcommands {
         let folder = Some(&sub.folder)
             .filter(|_| folder_is_kept)
