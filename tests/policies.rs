@@ -509,7 +509,7 @@ mod dynamic_words {
                 ),
                 (
                     "declare -n e=d; for d in a; do e=b; touch $d; done",
-                    "ask unmatched",
+                    "ask opaque",
                 ),
                 (
                     "trap 'd=b' DEBUG; for d in a; do touch $d; done",
@@ -703,7 +703,7 @@ mod carriers {
                 ("less '+!touch x' y", "ask dynamic"),
                 ("less +G y", "allow rule-allow"),
                 ("diff -l a b", "ask dynamic"),
-                ("compgen -W '$(id)'", "ask dynamic"),
+                ("compgen -W '$(id)'", "ask opaque"),
                 (
                     "cargo test --config 'build.rustc-wrapper=\"x\"'",
                     "ask dynamic",

@@ -377,7 +377,7 @@ impl Maker<'_> {
     /// Arithmetic: counters and what counts. Text from elsewhere, which makes a line opaque, is for
     /// `bait.rs`, and rare here as it is rare in what people write.
     fn operands(&mut self) -> String {
-        if self.rng.once_in(60) {
+        if self.rng.once_in(100) {
             return format!("$({} 1) + x", self.rng.pick(PROGRAMS));
         }
         self.rng

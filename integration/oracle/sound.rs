@@ -151,14 +151,14 @@ fn unseen() -> io::Result<Vec<&'static str>> {
     Ok(unseen)
 }
 
-/// Distinct lines: most by the grammar, one in twelve a mutant of the corpus, a few mutants of the others.
+/// Distinct lines: most by the grammar, one in sixteen a mutant of the corpus, a few mutants of the others.
 fn lines(seed: u64, count: usize) -> Vec<Vec<u8>> {
     let mut rng = Rng::new(seed);
     let corpus = corpus::lines();
     let mut made = BTreeSet::new();
     let mut order = Vec::new();
     while order.len() < count {
-        let line = if rng.once_in(12) {
+        let line = if rng.once_in(16) {
             let text = corpus[rng.below(corpus.len())].clone();
             let other = corpus[rng.below(corpus.len())].clone();
             mutate::mutate(&mut rng, &text, &other)

@@ -247,6 +247,7 @@ impl Parser<'_, '_> {
                 found = Prefix::Negated;
             } else if self.take_keyword(Keyword::Time) {
                 self.time_options()?;
+                self.timed_in_substitution()?;
                 if found == Prefix::None {
                     found = Prefix::Timed;
                 }
@@ -254,6 +255,18 @@ impl Parser<'_, '_> {
                 return Ok(found);
             }
         }
+    }
+
+    /// Bash 5.2 reads a substitution, writes it anew and reads that: behind `time` it takes a compound
+    /// command for words, so that `$(time case x in a) b;; esac)` ends at the first `)`.
+    fn timed_in_substitution(&mut self) -> Parsed<()> {
+        self.blanks()?;
+        let compound = self.at_compound() || self.at_keyword(Keyword::Bang);
+        if self.is_bash() && self.state.context.substitution && compound {
+            let span = self.span(self.pos, self.pos);
+            self.opaque(span, "a timed compound command in a substitution");
+        }
+        Ok(())
     }
 
     fn time_options(&mut self) -> Parsed<()> {

@@ -188,6 +188,16 @@ fn a_substitution_that_starts_like_arithmetic_ends_where_parentheses_are_counted
 }
 
 #[test]
+fn a_timed_compound_in_a_substitution_is_opaque() {
+    for line in ["a $(time case b in c) d;; esac)", "a \"$(! time { b; })\""] {
+        assert!(is_opaque(line), "{line}");
+    }
+    for line in ["time case b in c) d;; esac", "a $(time b)"] {
+        assert!(!is_opaque(line), "{line}");
+    }
+}
+
+#[test]
 fn a_coprocess_in_a_substitution_is_opaque() {
     assert!(!bash("a $(coproc b c)").opaque.is_empty());
     assert!(bash("coproc b c").opaque.is_empty());
