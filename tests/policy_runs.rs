@@ -5,6 +5,7 @@
     reason = "a test may panic"
 )]
 
+#[allow(dead_code, reason = "shared with tests that use more of it")]
 mod support;
 
 use support::{Machine, policy, source};
