@@ -17,8 +17,8 @@ use crate::sys::notify;
 
 use super::error::{SandboxError, name};
 use super::held::HeldChild;
-use super::park::Gate;
-use super::probe::{opened, throw_away};
+use super::park::{Gate, ready};
+use super::probe::{opened, throw};
 
 /// The gate of a run on this host: wanted where a throw-away child proved it, which is tried once a
 /// process; otherwise none, with the reason and the remedy.
@@ -34,8 +34,8 @@ pub fn gate() -> Gate {
 
 fn tried() -> Result<(), SandboxError> {
     let own = opened("/proc/self/exe", OFlag::O_PATH)?;
-    let thrown = throw_away(Network::Off, &Gate::Wanted, Some(own.as_fd()))?;
-    let Some(listener) = &thrown.listener else {
+    let thrown = throw(Network::Off, &Gate::Wanted, Some(own.as_fd()))?;
+    let Some(listener) = ready(&thrown.child)?.1 else {
         return Err(unproved("the child sent no listener"));
     };
     stopped_after_exec(&thrown.child, listener.as_fd())

@@ -10,7 +10,7 @@ use crate::model::profile::{Identity, Network};
 use crate::plan::{Plan, Start};
 use crate::sys;
 use crate::sys::arguments::Arguments;
-use crate::sys::child::{Child, Credentials, Limit, Message, Target};
+use crate::sys::child::{Child, Credentials, Limit, Message, Observed, Target};
 use crate::sys::fail;
 
 use super::blueprint::{Builder, Landlock, Opened, grants};
@@ -312,6 +312,16 @@ pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
     Ok(child)
 }
 
+/// Waits until the child is confined: what it could do before, and its listener.
+pub(super) fn ready(child: &HeldChild) -> Result<(Observed, Option<OwnedFd>), SandboxError> {
+    let (said, listener) = child.receive().map_err(SandboxError::prepare("recvmsg"))?;
+    match said {
+        Some(Message::Ready(before)) => Ok((before, listener)),
+        Some(Message::Failed(step, errno)) => Err(SandboxError::step(step, errno)),
+        Some(Message::Observed(_) | Message::ExecFailed(_)) | None => Err(SandboxError::Gone),
+    }
+}
+
 /// Waits until the child is confined and proves it.
 pub(super) fn prove(
     child: &HeldChild,
@@ -320,14 +330,7 @@ pub(super) fn prove(
     landlock: Landlock,
     gate: &Gate,
 ) -> Result<(Proof, Option<OwnedFd>), SandboxError> {
-    let (said, listener) = child.receive().map_err(SandboxError::prepare("recvmsg"))?;
-    let before = match said {
-        Some(Message::Ready(before)) => before,
-        Some(Message::Failed(step, errno)) => return Err(SandboxError::step(step, errno)),
-        Some(Message::Observed(_) | Message::ExecFailed(_)) | None => {
-            return Err(SandboxError::Gone);
-        }
-    };
+    let (before, listener) = ready(child)?;
     fail::point("child-parked");
     let proof = proof::read(
         child,

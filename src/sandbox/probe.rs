@@ -50,7 +50,7 @@ pub fn probe() -> Probe {
     let root = nix::unistd::geteuid().is_root();
     let mut layers = vec![landlock(), capabilities::layer(root)];
     let gate = gate();
-    let off = throw_away(Network::Off, &gate, None).map(|thrown| thrown.proof);
+    let off = throw_away(Network::Off, &gate);
     layers.push(match &off {
         Ok(proof) => Layer {
             name: "sandbox",
@@ -85,7 +85,7 @@ pub fn probe() -> Probe {
         },
     });
     let none = Gate::None("not needed for this".into());
-    layers.push(match throw_away(Network::Loopback, &none, None) {
+    layers.push(match throw_away(Network::Loopback, &none) {
         Ok(_) => Layer {
             name: "network loopback",
             works: true,
@@ -137,15 +137,24 @@ fn broken(name: &'static str, error: &SandboxError) -> Layer {
     }
 }
 
-/// A child that stands in the least of a sandbox.
-pub(super) struct Thrown {
-    pub(super) child: HeldChild,
-    pub(super) proof: Proof,
-    pub(super) listener: Option<OwnedFd>,
+/// Parks a child in the least of a sandbox, which is never told to start, and proves it.
+fn throw_away(network: Network, gate: &Gate) -> Result<Proof, SandboxError> {
+    let thrown = throw(network, gate, None)?;
+    let (child, identity) = (&thrown.child, &thrown.identity);
+    park::prove(child, identity, network, thrown.landlock, gate).map(|(proof, _)| proof)
 }
 
-/// Parks one, behind a gate where it is told so; it would execute `program`, or nothing that exists.
-pub(super) fn throw_away(
+/// A child in the least of a sandbox.
+pub(super) struct Thrown {
+    pub(super) child: HeldChild,
+    identity: Identity,
+    landlock: Landlock,
+    // Gone after the child, which opens it.
+    _canary: Canary,
+}
+
+/// Forks one, behind a gate where it is told so; it would execute `program`, or nothing that exists.
+pub(super) fn throw(
     network: Network,
     gate: &Gate,
     program: Option<BorrowedFd<'_>>,
@@ -193,11 +202,11 @@ pub(super) fn throw_away(
         argv: &nothing,
         envp: &nothing,
     })?;
-    let (proof, listener) = park::prove(&child, &identity, network, landlock, gate)?;
     Ok(Thrown {
         child,
-        proof,
-        listener,
+        identity,
+        landlock,
+        _canary: canary,
     })
 }
 
