@@ -17,8 +17,8 @@ use crate::sys::notify;
 
 use super::error::{SandboxError, name};
 use super::held::HeldChild;
-use super::park::Gate;
-use super::probe::{opened, throw_away};
+use super::park::{self, Gate};
+use super::probe::{opened, throw};
 
 /// The gate of a run on this host: wanted where a throw-away child proved it, which is tried once a
 /// process; otherwise none, with the reason and the remedy.
@@ -34,12 +34,20 @@ pub fn gate() -> Gate {
 
 fn tried() -> Result<(), SandboxError> {
     let own = opened("/proc/self/exe", OFlag::O_PATH)?;
-    let thrown = throw_away(Network::Off, false, &Gate::Wanted, Some(own.as_fd()))?;
-    let Some(listener) = &thrown.listener else {
-        return Err(unproved("the child sent no listener"));
-    };
-    stopped_after_exec(&thrown.child, listener.as_fd())
-    // It is killed where it stands.
+    throw(
+        Network::Off,
+        false,
+        &Gate::Wanted,
+        Some(own.as_fd()),
+        |recipe| {
+            let child = park::fork(recipe)?;
+            let Some(listener) = park::ready(&child)?.1 else {
+                return Err(unproved("the child sent no listener"));
+            };
+            // It is killed where it stands.
+            stopped_after_exec(&child, listener.as_fd())
+        },
+    )
 }
 
 /// The steps of every exec that the gate lets pass.

@@ -12,7 +12,7 @@ use crate::model::profile::{Identity, Network};
 use crate::plan::{Plan, Start};
 use crate::sys;
 use crate::sys::arguments::Arguments;
-use crate::sys::child::{Apart, Child, Credentials, Limit, Message, Root, Target};
+use crate::sys::child::{Apart, Child, Credentials, Limit, Message, Observed, Root, Target};
 use crate::sys::fail;
 
 use super::blueprint::{Builder, Landlock, Opened, SCOPES, grants};
@@ -415,24 +415,29 @@ pub(super) fn fork(recipe: &Recipe<'_>) -> Result<HeldChild, SandboxError> {
     Ok(child)
 }
 
-/// Waits until the child is confined and proves it.
-fn prove(
-    child: &HeldChild,
-    recipe: &Recipe<'_>,
-    fallen: Option<&SandboxError>,
-) -> Result<(Proof, Option<OwnedFd>), SandboxError> {
+/// Waits until the child is confined: what it could do before, and its listener.
+pub(super) fn ready(child: &HeldChild) -> Result<(Observed, Option<OwnedFd>), SandboxError> {
     let (said, listener) = child.receive().map_err(SandboxError::prepare("recvmsg"))?;
-    let before = match said {
-        Some(Message::Ready(before)) => before,
-        Some(Message::Failed(step, errno)) => return Err(SandboxError::step(step, errno)),
+    match said {
+        Some(Message::Ready(before)) => Ok((before, listener)),
+        Some(Message::Failed(step, errno)) => Err(SandboxError::step(step, errno)),
         Some(
             Message::Observed(_)
             | Message::ExecFailed(_)
             | Message::Placed(..)
             | Message::Unplaced(..),
         )
-        | None => return Err(SandboxError::Gone),
-    };
+        | None => Err(SandboxError::Gone),
+    }
+}
+
+/// Waits until the child is confined and proves it.
+fn prove(
+    child: &HeldChild,
+    recipe: &Recipe<'_>,
+    fallen: Option<&SandboxError>,
+) -> Result<(Proof, Option<OwnedFd>), SandboxError> {
+    let (before, listener) = ready(child)?;
     fail::point("child-parked");
     let proof = proof::read(
         child,

@@ -18,7 +18,7 @@ use super::canary::Canary;
 use super::capabilities;
 use super::error::SandboxError;
 use super::gate::gate;
-use super::park::{self, Folder, Gate, Recipe, Stood};
+use super::park::{self, Folder, Gate, Recipe};
 use super::proof::{Proof, Witness};
 use super::view::{self, Needs};
 
@@ -49,7 +49,7 @@ pub fn probe() -> Probe {
     let root = nix::unistd::geteuid().is_root();
     let mut layers = vec![landlock(), capabilities::layer(root)];
     let gate = gate();
-    let off = throw_away(Network::Off, false, &gate, None).map(|stood| stood.proof);
+    let off = throw_away(Network::Off, false, &gate);
     layers.push(match &off {
         Ok(proof) => Layer {
             name: "sandbox",
@@ -83,7 +83,7 @@ pub fn probe() -> Probe {
             seen: why.clone(),
         },
     });
-    let apart = throw_away(Network::Off, true, &gate, None).map(|stood| stood.proof);
+    let apart = throw_away(Network::Off, true, &gate);
     layers.push(match &apart {
         Ok(_) => Layer {
             name: "namespaces",
@@ -93,7 +93,7 @@ pub fn probe() -> Probe {
         Err(error) => broken("namespaces", error),
     });
     let none = Gate::None("not needed for this".into());
-    layers.push(match throw_away(Network::Loopback, false, &none, None) {
+    layers.push(match throw_away(Network::Loopback, false, &none) {
         Ok(_) => Layer {
             name: "network loopback",
             works: true,
@@ -146,14 +146,22 @@ fn broken(name: &'static str, error: &SandboxError) -> Layer {
     }
 }
 
-/// A child that stands in the least of a sandbox, with namespaces and behind a gate where it is told so;
-/// it would execute `program`, or nothing that exists.
-pub(super) fn throw_away(
+/// Parks a child in the least of a sandbox, which is never told to start, and proves it.
+fn throw_away(network: Network, apart: bool, gate: &Gate) -> Result<Proof, SandboxError> {
+    throw(network, apart, gate, None, |recipe| {
+        park::stand(recipe, None).map(|stood| stood.proof)
+    })
+}
+
+/// Makes something of a child in the least of a sandbox, with namespaces and behind a gate where it is told
+/// so; it would execute `program`, or nothing that exists.
+pub(super) fn throw<T>(
     network: Network,
     apart: bool,
     gate: &Gate,
     program: Option<BorrowedFd<'_>>,
-) -> Result<Stood, SandboxError> {
+    with: impl FnOnce(&Recipe<'_>) -> Result<T, SandboxError>,
+) -> Result<T, SandboxError> {
     let landlock = Landlock::running()?;
     let profile = Profile {
         name: ProfileName::ReadOnly,
@@ -210,7 +218,7 @@ pub(super) fn throw_away(
         argv: &nothing,
         envp: &nothing,
     };
-    park::stand(&recipe, None)
+    with(&recipe)
 }
 
 pub(super) fn opened(path: &str, flags: OFlag) -> Result<OwnedFd, SandboxError> {
