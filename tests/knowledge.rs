@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic, reason = "a test may panic")]
 
+#[allow(dead_code, reason = "other tests use more of it")]
 mod support;
 
 use support::{Machine, policy};
