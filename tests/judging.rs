@@ -14,6 +14,7 @@
 #![allow(clippy::disallowed_methods, reason = "setups and controls run plainly")]
 #![allow(clippy::print_stdout, reason = "the counts are for people")]
 
+#[allow(dead_code, reason = "other tests use more of it")]
 mod support;
 
 use std::collections::BTreeMap;

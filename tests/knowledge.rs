@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic, reason = "a test may panic")]
 
+#[allow(dead_code, reason = "other tests use more of it")]
 mod support;
 
 use support::{Machine, policy};
@@ -106,6 +107,47 @@ fn what_changes_the_system_is_known_and_listing_is_not_it() {
         "sysctl -a",
     ] {
         assert!(!traits(line).privileged, "{line}");
+    }
+}
+
+#[test]
+fn what_runs_code_of_the_workspace_is_known() {
+    for line in [
+        "make",
+        "gmake",
+        "ninja",
+        "cmake --build .",
+        "meson test",
+        "npm test",
+        "npx x",
+        "yarn",
+        "pnpm i",
+        "bun run x",
+        "deno test",
+        "cargo build",
+        "pytest",
+        "tox",
+        "nox",
+        "pip install .",
+        "poetry install",
+        "uv run x",
+        "go test",
+        "gradle",
+        "mvn test",
+        "ant",
+        "rake",
+        "bundle exec x",
+        "composer install",
+        "mix test",
+        "sbt",
+        "bazel build x",
+        "just",
+        "pre-commit run",
+    ] {
+        assert!(traits(line).runs_workspace_code, "{line}");
+    }
+    for line in ["ls", "git status", "pip list"] {
+        assert!(!traits(line).runs_workspace_code, "{line}");
     }
 }
 
