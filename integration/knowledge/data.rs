@@ -96,6 +96,15 @@ pub fn is_built_in(name: &str) -> bool {
     BUILT_IN.split_whitespace().any(|known| known == name)
 }
 
+/// Whether a shell runs it itself where a line names it, though there may be a file of that name.
+pub fn runs_in_shell(name: &str) -> bool {
+    is_built_in(name)
+        || [
+            "true", "false", "echo", "printf", "test", "[", "pwd", "kill",
+        ]
+        .contains(&name)
+}
+
 /// Where each known name lies that is installed here.
 pub fn installed(programs: &[Program], path: &str) -> BTreeMap<String, PathBuf> {
     let names = programs.iter().flat_map(|program| &program.names);

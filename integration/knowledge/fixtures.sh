@@ -9,7 +9,10 @@ has() { command -v "$1" > /dev/null 2>&1; }
 for name in f a b x file list a.txt b.txt file.txt notes.txt words.txt log.txt; do
     printf 'one two three\nalpha beta\nkey = value\nTODO: %s\n10 20 30\n' "$name" > "$name"
 done
-mkdir -p src docs build dir/sub empty tests
+# Sorted, by lines and by fields.
+printf 'a,1 foo\nb,2 bar\nc,3 foo\n' | tee a > b
+mkdir -p src docs build dir/sub empty tests sub
+printf 'one\n' > sub/one
 printf 'one\n' > dir/one; printf 'two\n' > dir/two; printf 'three\n' > dir/sub/three
 printf '# Title\n\nSome *text*.\n' | tee README.md > docs/guide.md
 printf '<html><body><p>text</p></body></html>\n' | tee page.html > docs/page.html

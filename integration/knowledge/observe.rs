@@ -103,7 +103,8 @@ impl Bench {
             return vec!["cannot be parsed".to_owned()];
         };
         let names = names(&survey);
-        let shell = (!survey.script.single).then(|| "bash".to_owned());
+        let by_shell = !survey.script.single || names.iter().any(|name| data::runs_in_shell(name));
+        let shell = by_shell.then(|| "bash".to_owned());
         let allowed: BTreeSet<String> = names
             .iter()
             .cloned()
@@ -231,18 +232,18 @@ fn surveyed(line: &str) -> Result<Survey, String> {
     Ok(survey(script, &facts, parse))
 }
 
-/// A path below the workspace that is read; a folder keeps its slash.
+/// A path below the workspace that is opened; a folder keeps its slash.
 fn needed(access: &Access) -> Option<String> {
-    let Access::Read(read) = access else {
+    let (Access::Read(opened) | Access::Write(opened)) = access else {
         return None;
     };
-    let path = read
+    let path = opened
         .path
         .as_ref()?
         .as_path()
         .strip_prefix(watch::WORKSPACE)
         .ok()?;
-    let slash = read
+    let slash = opened
         .written
         .as_static()
         .is_some_and(|word| word.ends_with(b"/"));
