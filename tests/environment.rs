@@ -79,7 +79,7 @@ const HOOKS: &[Hook] = &[
     },
     Hook {
         name: "flags of make",
-        variables: &[("MAKEFLAGS", "--eval=$(shell ./hook)")],
+        variables: &[("MAKEFLAGS", "--eval=$(shell\\ ./hook)")],
         argv: &["make", "-f", "/dev/null", "-q"],
     },
 ];

@@ -14,6 +14,7 @@
 #![allow(clippy::disallowed_methods, reason = "setups and controls run plainly")]
 #![allow(clippy::print_stdout, reason = "the counts are for people")]
 
+#[allow(dead_code, reason = "other tests use more of it")]
 mod support;
 
 use std::collections::BTreeMap;
@@ -371,10 +372,17 @@ fn unconfined(scratch: &Scratch, case: &Case, line: &str) -> Output {
     if !nix::unistd::Uid::effective().is_root() {
         command.arg("-Ur");
     }
-    // The loopback is up, as it is outside; what the line left running has a moment.
-    let ready = "ip link set lo up 2>/dev/null; \"$@\"; status=$?; wait; sleep 0.2; exit $status";
+    // The loopback is up, as it is outside; what the line left running has a moment where its effect does.
+    let slow = case
+        .effect
+        .as_deref()
+        .is_some_and(|effect| effect.starts_with("sleep"));
+    let ready = format!(
+        "ip link set lo up 2>/dev/null; \"$@\"; status=$?; sleep {}; exit $status",
+        if slow { "0.5" } else { "0" }
+    );
     let shell = case.shell.as_deref().unwrap_or("bash");
-    command.args(["-mpfn", "--mount-proc", "sh", "-c", ready, "sh"]);
+    command.args(["-mpfn", "--mount-proc", "sh", "-c", &ready, "sh"]);
     if case.terminal {
         let quoted = shell_words::join([shell, "-c", line]);
         command

@@ -2,11 +2,15 @@
 
 #![allow(clippy::panic, reason = "a test may panic")]
 
+#[allow(dead_code, reason = "other tests use more of it")]
 mod support;
 
 use support::{Machine, policy};
 use tipstaff::approval::SEVERITIES;
-use tipstaff::policy::{Program, program_files};
+use tipstaff::model::access::Traits;
+use tipstaff::model::script::Dialect;
+use tipstaff::policy::{Program, program_files, survey};
+use tipstaff::shell;
 
 fn programs() -> impl Iterator<Item = (&'static str, Program)> {
     program_files().into_iter().flat_map(|file| {
@@ -41,6 +45,110 @@ fn every_example_is_judged_as_it_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is known of the program of a line that holds one.
+fn traits(line: &str) -> Traits {
+    let script = shell::parse(line.as_bytes(), Dialect::Bash)
+        .unwrap_or_else(|error| panic!("{line}: {error}"));
+    let survey = survey(script, &Machine::default().facts, shell::parse);
+    survey.traits.first().copied().unwrap_or_default()
+}
+
+#[test]
+fn what_changes_the_system_is_known_and_listing_is_not_it() {
+    let changes = [
+        "sudo ls",
+        "su",
+        "doas ls",
+        "pkexec ls",
+        "run0 ls",
+        "/usr/bin/mount a b",
+        "umount a",
+        "chroot a",
+        "pivot_root a b",
+        "nsenter ls",
+        "unshare ls",
+        "setpriv ls",
+        "capsh",
+        "setcap x f",
+        "chown a f",
+        "mknod p p",
+        "losetup a",
+        "fdisk a",
+        "parted a",
+        "insmod a",
+        "rmmod a",
+        "modprobe a",
+        "kexec a",
+        "sysctl -w a=b",
+        "systemctl restart a",
+        "iptables -F",
+        "nft list",
+        "useradd a",
+        "userdel a",
+        "usermod a",
+        "passwd",
+        "visudo",
+        "crontab f",
+        "bpftool a",
+        "dpkg -i f",
+        "apt install a",
+    ];
+    for line in changes {
+        assert!(traits(line).privileged, "{line}");
+    }
+    for line in [
+        "ls",
+        "systemctl status a",
+        "dpkg -l",
+        "crontab -l",
+        "apt list",
+        "sysctl -a",
+    ] {
+        assert!(!traits(line).privileged, "{line}");
+    }
+}
+
+#[test]
+fn what_runs_code_of_the_workspace_is_known() {
+    for line in [
+        "make",
+        "gmake",
+        "ninja",
+        "cmake --build .",
+        "meson test",
+        "npm test",
+        "npx x",
+        "yarn",
+        "pnpm i",
+        "bun run x",
+        "deno test",
+        "cargo build",
+        "pytest",
+        "tox",
+        "nox",
+        "pip install .",
+        "poetry install",
+        "uv run x",
+        "go test",
+        "gradle",
+        "mvn test",
+        "ant",
+        "rake",
+        "bundle exec x",
+        "composer install",
+        "mix test",
+        "sbt",
+        "bazel build x",
+        "just",
+        "pre-commit run",
+    ] {
+        assert!(traits(line).runs_workspace_code, "{line}");
+    }
+    for line in ["ls", "git status", "pip list"] {
+        assert!(!traits(line).runs_workspace_code, "{line}");
+    }
 }
 
 /// The rows of the page and the table, in the same order.

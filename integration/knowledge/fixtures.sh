@@ -59,7 +59,8 @@ if has openssl; then
     openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 36500 -subj /CN=demo 2> /dev/null
 fi
 if has ssh-keygen; then ssh-keygen -q -t ed25519 -N '' -C demo -f key && rm -f key; fi
-printf -- '--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-one two three\n+one two four\n' > a.patch
+base64 a.txt > a.b64
+printf -- '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one two three\n+one two four\n' > a.patch
 sha256sum a.txt b.txt > sums.sha256
 md5sum a.txt b.txt > sums.md5
 ln -s a.txt link

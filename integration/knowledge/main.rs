@@ -62,6 +62,22 @@ impl Report {
         }
     }
 
+    /// A number that must not be below what `TIPSTAFF_EXPECT_PROGRAMS` says, where it says something.
+    pub fn enough(&mut self, name: &str, here: usize) {
+        let Some(wanted) = std::env::var_os("TIPSTAFF_EXPECT_PROGRAMS") else {
+            return println!("     {name}: {here}; nothing says how many there have to be");
+        };
+        let number = wanted
+            .to_str()
+            .and_then(|wanted| wanted.parse::<usize>().ok());
+        let kept = number.is_some_and(|wanted| here >= wanted);
+        self.check(
+            name,
+            kept,
+            &format!("{here}, at least {} wanted", wanted.display()),
+        );
+    }
+
     /// Counts and prints what cannot be checked here: a failure where the programs are expected.
     pub fn absent(&mut self, name: &str, why: &str) {
         if std::env::var_os("TIPSTAFF_EXPECT_PROGRAMS").is_some() {

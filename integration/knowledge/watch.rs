@@ -162,6 +162,7 @@ fn provide(need: &str) -> io::Result<()> {
         (".xz", "a.xz"),
         (".bz2", "a.bz2"),
         (".zst", "a.zst"),
+        (".b64", "a.b64"),
         (".json", "data.json"),
         (".yaml", "config.yaml"),
         (".yml", "config.yaml"),

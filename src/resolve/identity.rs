@@ -84,7 +84,7 @@ impl Resolver {
         let End::Found(stat) = &trail.end else {
             return None;
         };
-        if kind(stat) != SFlag::S_IFREG {
+        if kind(stat) != SFlag::S_IFREG || !self.subject.reaches(&trail) {
             return None;
         }
         let (file, stat) = open_unchanged(path, &trail).ok()??;

@@ -633,6 +633,53 @@ fn every_kind_of_change_is_seen() {
 }
 
 #[test]
+fn a_file_whose_text_is_run_is_bound_to_its_content() {
+    let tree = Tree::new();
+    tree.file("build.py", b"print(1)", 0o644);
+    tree.file("data", b"1", 0o644);
+    let path = tree.path("build.py");
+    let read = |word: &str, source: Source| {
+        Access::Read(PathAccess {
+            written: Word::text(Span::default(), word),
+            path: Some(tree.path(word)),
+            source,
+        })
+    };
+    let mut survey = survey(vec![sub(&["true"])]);
+    survey.accesses[0] = vec![
+        read("build.py", Source::Script),
+        read("data", Source::Operand),
+        read("absent.py", Source::Script),
+    ];
+    let resolver = resolver(&tree);
+    let pinned = resolver.pin(&survey).unwrap();
+    let bound: Vec<_> = pinned.resolved.scripts.keys().collect();
+    assert_eq!(bound, [&path]);
+    assert_eq!(pinned.changes(&resolver, &survey), []);
+    let told = |part: &str| {
+        let changes = pinned.changes(&resolver, &survey);
+        assert_eq!(changes.len(), 1, "{part}: {changes:?}");
+        let text = changes[0].to_string();
+        assert!(text.contains(part), "{part}: {text}");
+    };
+    fs::write(tree.path("data"), b"2").unwrap();
+    assert_eq!(pinned.changes(&resolver, &survey), []);
+    fs::write(&path, b"print(2)").unwrap();
+    told("the content of");
+    fs::remove_file(&path).unwrap();
+    told("is gone");
+    tree.file("build.py", b"print(1)", 0o644);
+    tree.file("absent.py", b"", 0o644);
+    let changes = pinned.changes(&resolver, &survey);
+    assert!(
+        changes
+            .iter()
+            .any(|change| change.to_string().contains("was not there")),
+        "{changes:?}"
+    );
+}
+
+#[test]
 fn programs_of_a_folder_nobody_may_search_are_not_read() {
     let tree = Tree::new();
     tree.folder("closed");

@@ -6,7 +6,6 @@
     clippy::indexing_slicing,
     reason = "a test helper fails by panicking"
 )]
-#![allow(dead_code, reason = "each test target uses its own part")]
 
 use std::collections::BTreeMap;
 

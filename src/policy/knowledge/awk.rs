@@ -22,6 +22,7 @@ pub(super) fn harmless(text: &[u8]) -> bool {
         depth: 0,
         braces: 0,
         prints: false,
+        joins: false,
     };
     while let Some(byte) = code.next() {
         if !code.step(byte) {
@@ -40,6 +41,8 @@ struct Code<'a> {
     braces: usize,
     /// Whether the statement prints.
     prints: bool,
+    /// What came last joins the next line to the statement.
+    joins: bool,
 }
 
 impl Code<'_> {
@@ -59,20 +62,17 @@ impl Code<'_> {
 
     /// Whether what starts with `byte` is harmless.
     fn step(&mut self, byte: u8) -> bool {
+        if matches!(byte, b' ' | b'\t' | b'\r' | b'#' | b'\\') {
+            return self.between(byte);
+        }
+        let joined = std::mem::replace(&mut self.joins, matches!(byte, b',' | b'&' | b'|'));
         match byte {
-            b' ' | b'\t' | b'\r' => return true,
+            b'\n' if joined => self.joins = true,
             b'\n' | b';' | b'{' | b'}' => {
                 self.braces += usize::from(byte == b'{');
                 // Of `for (;;)` only the statement goes on.
                 self.prints = self.prints && self.depth > 0;
                 self.before = Before::Start;
-            }
-            b'#' => {
-                let end = self.rest.iter().position(|byte| *byte == b'\n');
-                self.rest = self
-                    .rest
-                    .get(end.unwrap_or(self.rest.len())..)
-                    .unwrap_or_default();
             }
             b'"' => {
                 self.before = Before::Value;
@@ -97,12 +97,25 @@ impl Code<'_> {
             }
             b'>' => return self.greater(),
             b'@' | b'`' => return false,
-            b'\\' => return self.take(b"\n"),
             byte if byte.is_ascii_alphabetic() || byte == b'_' => return self.word(byte),
             byte if byte.is_ascii_digit() || byte == b'.' => self.before = Before::Value,
+            // `x++ / 2` divides, `x + /y/` does not.
+            b'+' | b'-' => self.before = Before::Closed,
             _ => self.before = Before::Start,
         }
         true
+    }
+
+    /// Blanks, remarks and lines that go on: they end nothing.
+    fn between(&mut self, byte: u8) -> bool {
+        if byte == b'#' {
+            let end = self.rest.iter().position(|byte| *byte == b'\n');
+            self.rest = self
+                .rest
+                .get(end.unwrap_or(self.rest.len())..)
+                .unwrap_or_default();
+        }
+        byte != b'\\' || self.take(b"\n")
     }
 
     /// Up to the end of a string or regular expression; a new line in it is an error of the program.
@@ -189,8 +202,12 @@ impl Code<'_> {
                 self.prints = true;
                 self.before = Before::Start;
             }
-            b"in" | b"return" | b"else" | b"do" | b"case" | b"getline" => {
-                self.before = Before::Start;
+            b"in" | b"return" | b"else" | b"do" | b"case" => self.before = Before::Start,
+            // Of a file, which may be a connection of gawk's.
+            b"getline" if self.rest.contains(&b'<') => return false,
+            b"getline" | b"next" | b"nextfile" | b"exit" | b"delete" | b"length" | b"break"
+            | b"continue" | b"BEGIN" | b"END" | b"BEGINFILE" | b"ENDFILE" => {
+                self.before = Before::Closed;
             }
             _ => {}
         }
@@ -217,6 +234,8 @@ mod tests {
             r#"{print "oops" > "/dev/stderr"}"#,
             "BEGIN {FS=\":\"} # a > b | c\n{print $1}",
             "NR>1 {print} ",
+            "{x = y\nif (x > 1) print x\nz = x > 2}",
+            "{print length / 2}",
             "{a[$1]++} END {for (k in a) if (a[k] > 1) print k, a[k]}",
         ] {
             assert!(harmless(text.as_bytes()), "{text}");
@@ -248,6 +267,12 @@ mod tests {
             "BEGIN{print \"touch x\" ||| \"sh\"}",
             "{x = 1 /2; y = \"a\" / 3; print \"x\" > \"f\"}",
             "BEGIN{print /[/]/ > \"f\" # /}",
+            "{print \"a\",\n\"b\" > \"f\"}",
+            "{print \"a\" && # x\n\n1 > \"f\"}",
+            "{print 1 \\\n > \"f\"}",
+            "{x++ /2; print \"x\" > \"f\"; y = 3 / 4}",
+            "{length /\"/ ; print \"x\" > \"f\"; z=\"\"}",
+            "BEGIN{getline x < \"/inet/tcp/0/h/80\"}",
         ] {
             assert!(!harmless(text.as_bytes()), "{text}");
         }

@@ -474,7 +474,7 @@ fn option(text: &str, effect: Effect) -> Result<OptionSpec, String> {
     // A bare letter is one of `bundle_first`, where it means something else than behind a dash.
     let fine = |spelling: &String| {
         (spelling.starts_with(['-', '+']) || spelling.len() == 1)
-            && !spelling.contains([' ', '=', ','])
+            && !spelling.trim_end_matches(',').contains([' ', '=', ','])
     };
     if !spellings.iter().all(fine) {
         return Err(bad());
@@ -592,6 +592,41 @@ mod tests {
         );
         assert_eq!(options(go, "a -fake"), [one("-fake", None, None)]);
         assert_eq!(options(go, "a -- -json"), []);
+    }
+
+    #[test]
+    fn a_word_behind_one_dash_may_hold_its_value() {
+        let all = programs(
+            "[[program]]\nnames = [\"a\"]\nstyle = \"single\"\nknown = [\"-Wl,[TEXT]\", \"-J[TEXT]\"]\n\
+             executes = [\"-Jagent[READ]\"]",
+        );
+        let [program] = all.as_slice() else {
+            panic!("one program");
+        };
+        assert_eq!(
+            options(program, "a -Wl,-z,now -Wlogical -Jx -Jagent:y=z"),
+            [
+                one("-Wl,", Some(Effect::Known), Some("-z,now")),
+                one("-Wlogical", None, None),
+                one("-J", Some(Effect::Known), Some("x")),
+                one("-Jagent", Some(Effect::Executes), Some(":y=z")),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_of_arguments_is_an_option_where_the_program_takes_one() {
+        let all = programs(
+            "[[program]]\nnames = [\"a\"]\nexecutes = [\"@[READ]\"]\n[[program]]\nnames = [\"b\"]",
+        );
+        let [takes, plain] = all.as_slice() else {
+            panic!("two programs");
+        };
+        assert_eq!(
+            options(takes, "a x @y -- @z"),
+            [one("@", Some(Effect::Executes), Some("y"))]
+        );
+        assert_eq!(options(plain, "b @y"), []);
     }
 
     #[test]

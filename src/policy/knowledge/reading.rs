@@ -137,10 +137,13 @@ impl<'g> Reading<'g> {
             (Style::Gnu, letters) if first && !letters.is_empty() => {
                 self.bundle(at, &word, &known, 0)
             }
-            (Style::Gnu | Style::Single, [b'+', ..]) if self.spec("+").is_some() => {
+            // `+TOOLCHAIN`, and `@FILE`: more arguments.
+            (Style::Gnu | Style::Single, [mark @ (b'+' | b'@'), ..])
+                if self.spec(mark_name(*mark)).is_some() =>
+            {
                 let value = Some(without_prefix(&word, 1));
-                let spec = self.spec("+");
-                self.note(spec, b"+", at, value);
+                let spec = self.spec(mark_name(*mark));
+                self.note(spec, &[*mark], at, value);
                 at + 1
             }
             (Style::Single, [b'-', _, ..]) => self.single(at, &word, &known),
@@ -351,11 +354,30 @@ impl<'g> Reading<'g> {
                 self.note(Some(spec), name, at, Some(without_prefix(word, 2)));
                 at + 1
             }
+            None if let Some(spec) = self.beginning_of(&text) => {
+                // `-J-Xmx1g`, `-javaagent:x.jar`
+                let (spec, name) = spec;
+                let value = without_prefix(word, name.len());
+                self.note(Some(spec), name.as_bytes(), at, Some(value));
+                at + 1
+            }
             spec => {
                 self.note(spec, known, at, None);
                 at + 1
             }
         }
+    }
+
+    /// The option with a glued value that `text` starts with, and its spelling: the longest.
+    fn beginning_of(&self, text: &str) -> Option<(&'g OptionSpec, &'g str)> {
+        let level = self.level().filter(|level| !level.exact)?;
+        level
+            .options
+            .iter()
+            .filter(|spec| spec.value == Value::Glued)
+            .flat_map(|spec| spec.spellings.iter().map(move |name| (spec, name.as_str())))
+            .filter(|(_, name)| name.len() > 1 && text.starts_with(name))
+            .max_by_key(|(_, name)| name.len())
     }
 
     /// Whether an action of find follows that starts a program.
@@ -466,4 +488,8 @@ impl<'g> Reading<'g> {
         }
         texts
     }
+}
+
+const fn mark_name(mark: u8) -> &'static str {
+    if mark == b'@' { "@" } else { "+" }
 }

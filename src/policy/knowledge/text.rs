@@ -36,7 +36,14 @@ fn jq(text: &[u8]) -> bool {
             at += chunk.len();
             let shows = matches!(
                 chunk,
-                b"env" | b"ENV" | b"envsubst" | b"strenv" | b"import" | b"include" | b"load"
+                b"env"
+                    | b"ENV"
+                    | b"envsubst"
+                    | b"strenv"
+                    | b"import"
+                    | b"include"
+                    | b"load"
+                    | b"system"
             );
             let before = start.checked_sub(1).and_then(|at| text.get(at));
             // `.env` is a key, `"env"` a text.
