@@ -15,8 +15,6 @@ pub struct Program {
     pub helpers: BTreeSet<String>,
     /// Lines that are known to change nothing.
     pub read_only: Vec<String>,
-    /// Lines that nothing is known of.
-    pub unknown: Vec<String>,
     /// Option texts such as `-o, --output WRITE`, of the program and of each sub-command; those that start
     /// something last and apart.
     pub options: Options,
@@ -60,7 +58,6 @@ fn collect(entry: &Value, program: &mut Program) {
     let examples = entry.get("examples");
     let kind = |name: &str| texts(examples.and_then(|examples| examples.get(name)));
     program.read_only.extend(kind("read_only"));
-    program.unknown.extend(kind("unknown"));
     let inner = entry.get("subcommand").and_then(Value::as_array);
     for sub in inner.into_iter().flatten() {
         collect(sub, program);

@@ -60,7 +60,7 @@ if has openssl; then
 fi
 if has ssh-keygen; then ssh-keygen -q -t ed25519 -N '' -C demo -f key && rm -f key; fi
 base64 a.txt > a.b64
-printf -- '--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one two three\n+one two four\n' > a.patch
+sed 's/three/four/' a.txt | diff -u --label a/a.txt --label b/a.txt a.txt - > a.patch || true
 sha256sum a.txt b.txt > sums.sha256
 md5sum a.txt b.txt > sums.md5
 ln -s a.txt link

@@ -43,10 +43,16 @@ struct IdleException {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ActException {
-    program: String,
+    programs: Vec<String>,
     on: String,
     #[expect(dead_code, reason = "told to readers")]
     why: String,
+}
+
+impl ActException {
+    fn key(&self) -> String {
+        format!("act {} {}", self.programs.join(" "), self.on)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -202,13 +208,15 @@ impl Bench {
     }
 
     fn excepted(&self, names: &BTreeSet<String>, on: &str, used: &mut BTreeSet<String>) -> bool {
-        let found = self
-            .exceptions
-            .act
-            .iter()
-            .find(|except| names.contains(&except.program) && ends_like(on, &except.on));
+        let found = self.exceptions.act.iter().find(|except| {
+            except
+                .programs
+                .iter()
+                .any(|program| names.contains(program))
+                && ends_like(on, &except.on)
+        });
         if let Some(except) = found {
-            used.insert(format!("act {} {}", except.program, except.on));
+            used.insert(except.key());
         }
         found.is_some()
     }
@@ -226,12 +234,13 @@ impl Bench {
 
     /// Exceptions that no example needed, of programs that are here.
     fn stale(&self, used: &BTreeSet<String>) -> Vec<String> {
-        let acts = self
-            .exceptions
-            .act
-            .iter()
-            .filter(|except| self.installed.contains_key(&except.program));
-        let acts = acts.map(|except| format!("act {} {}", except.program, except.on));
+        let acts = self.exceptions.act.iter().filter(|except| {
+            except
+                .programs
+                .iter()
+                .any(|program| self.installed.contains_key(program))
+        });
+        let acts = acts.map(|except| except.key());
         let exits = self
             .exceptions
             .exit
@@ -407,15 +416,10 @@ fn examples(bench: &Bench, options: &Options, report: &mut Report) {
         {
             continue;
         }
-        let groups = [(&program.read_only, true), (&program.unknown, false)];
-        for (line, binding) in groups
-            .into_iter()
-            .flat_map(|(lines, binding)| lines.iter().map(move |line| (line, binding)))
-        {
+        for line in &program.read_only {
             match bench.job(line) {
-                Ok(job) => jobs.push((name.clone(), job, binding)),
-                Err(absent) if binding => *skipped.entry(absent).or_default() += 1,
-                Err(_) => {}
+                Ok(job) => jobs.push((name.clone(), job)),
+                Err(absent) => *skipped.entry(absent).or_default() += 1,
             }
             if surveyed(line).is_err() {
                 unread.push(line.clone());
@@ -474,25 +478,23 @@ fn examples(bench: &Bench, options: &Options, report: &mut Report) {
         "examples: read-only ones wrote, connected and started nothing beyond what is known",
         wrong == 0 && !judged.is_empty() && unread.is_empty(),
         &format!(
-            "{} run confined, of {} programs, {wrong} wrong, {idle} could not do their work on this host; {} more, of unknown effect, run and not judged; {} skipped",
-            judged.len(), exercised, jobs.len() - judged.len(), skipped.values().sum::<usize>()
+            "{} run confined, of {} programs, {wrong} wrong, {idle} could not do their work on this host; {} skipped",
+            judged.len(), exercised, skipped.values().sum::<usize>()
         ),
     );
 }
 
 type Played = (Vec<Judged>, BTreeSet<String>);
 
-fn play(bench: &Bench, jobs: &[(String, Job, bool)]) -> io::Result<Played> {
+fn play(bench: &Bench, jobs: &[(String, Job)]) -> io::Result<Played> {
     let (mut stage, mut judged, mut used) = (stage()?, Vec::new(), BTreeSet::new());
-    for (program, job, binding) in jobs {
+    for (program, job) in jobs {
         let seen = see(&mut stage, job)?;
-        if *binding {
-            judged.push(Judged {
-                program: program.clone(),
-                line: job.line.clone(),
-                wrong: bench.complaints(&job.line, &seen, &mut used),
-            });
-        }
+        judged.push(Judged {
+            program: program.clone(),
+            line: job.line.clone(),
+            wrong: bench.complaints(&job.line, &seen, &mut used),
+        });
     }
     Ok((judged, used))
 }

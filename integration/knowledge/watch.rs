@@ -177,6 +177,8 @@ fn provide(need: &str) -> io::Result<()> {
         (".c", "util.c"),
         (".h", "util.h"),
         (".o", "prog.o"),
+        (".so", "prog"),
+        (".out", "prog"),
         (".a", "libutil.a"),
         (".sh", "script.sh"),
         (".pl", "script.pl"),
