@@ -23,7 +23,7 @@ mod watch;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const USAGE: &str = "usage: knowledge [OPTION…] [PART…]
+const USAGE: &str = "usage: watched [OPTION…] [PART…]
   PART             examples, lines; all of them unless some are named
   --seed N         the seed of the fresh half of the lines; a new one unless given, and printed
   --lines N        lines really run (5000)

@@ -80,7 +80,7 @@ pub fn serve() -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("knowledge: inside the fence: {error}");
+            eprintln!("watched: inside the fence: {error}");
             ExitCode::FAILURE
         }
     }
@@ -308,7 +308,7 @@ pub fn approve() -> ExitCode {
     match answer() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("knowledge: the approver: {error}");
+            eprintln!("watched: the approver: {error}");
             ExitCode::FAILURE
         }
     }
