@@ -148,10 +148,10 @@ programs: # Install programs whose examples are run, when some are missing
 		echo 'skip: install them with your package manager: $(KNOWN_PACKAGES)'; \
 	fi
 
-.PHONY: knowledge
-knowledge: deps programs ## The examples of the program knowledge, run and watched, and lines compared with bash
+.PHONY: watched
+watched: deps programs ## The examples of the program knowledge, run and watched, and lines compared with bash
 	$(CARGO) build --locked --example probe
-	$(CARGO) test --locked --test witness
+	$(CARGO) test --locked --test watched
 
 BIN = $(DESTDIR)$(PREFIX)/bin
 MAN = $(DESTDIR)$(PREFIX)/share/man/man1

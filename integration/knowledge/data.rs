@@ -15,8 +15,6 @@ pub struct Program {
     pub helpers: BTreeSet<String>,
     /// Lines that are known to change nothing.
     pub read_only: Vec<String>,
-    /// Lines that nothing is known of.
-    pub unknown: Vec<String>,
     /// Option texts such as `-o, --output WRITE`, of the program and of each sub-command; those that start
     /// something last and apart.
     pub options: Options,
@@ -60,7 +58,6 @@ fn collect(entry: &Value, program: &mut Program) {
     let examples = entry.get("examples");
     let kind = |name: &str| texts(examples.and_then(|examples| examples.get(name)));
     program.read_only.extend(kind("read_only"));
-    program.unknown.extend(kind("unknown"));
     let inner = entry.get("subcommand").and_then(Value::as_array);
     for sub in inner.into_iter().flatten() {
         collect(sub, program);
@@ -94,6 +91,15 @@ const BUILT_IN: &str = "cd pushd popd set wait shift local return exit break con
 /// Whether the shell has it, so that no file is needed.
 pub fn is_built_in(name: &str) -> bool {
     BUILT_IN.split_whitespace().any(|known| known == name)
+}
+
+/// Whether a shell runs it itself where a line names it, though there may be a file of that name.
+pub fn runs_in_shell(name: &str) -> bool {
+    is_built_in(name)
+        || [
+            "true", "false", "echo", "printf", "test", "[", "pwd", "kill",
+        ]
+        .contains(&name)
 }
 
 /// Where each known name lies that is installed here.

@@ -9,7 +9,10 @@ has() { command -v "$1" > /dev/null 2>&1; }
 for name in f a b x file list a.txt b.txt file.txt notes.txt words.txt log.txt; do
     printf 'one two three\nalpha beta\nkey = value\nTODO: %s\n10 20 30\n' "$name" > "$name"
 done
-mkdir -p src docs build dir/sub empty tests
+# Sorted, by lines and by fields.
+printf 'a,1 foo\nb,2 bar\nc,3 foo\n' | tee a > b
+mkdir -p src docs build dir/sub empty tests sub
+printf 'one\n' > sub/one
 printf 'one\n' > dir/one; printf 'two\n' > dir/two; printf 'three\n' > dir/sub/three
 printf '# Title\n\nSome *text*.\n' | tee README.md > docs/guide.md
 printf '<html><body><p>text</p></body></html>\n' | tee page.html > docs/page.html
@@ -56,7 +59,8 @@ if has openssl; then
     openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 36500 -subj /CN=demo 2> /dev/null
 fi
 if has ssh-keygen; then ssh-keygen -q -t ed25519 -N '' -C demo -f key && rm -f key; fi
-printf -- '--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-one two three\n+one two four\n' > a.patch
+base64 a.txt > a.b64
+sed 's/three/four/' a.txt | diff -u --label a/a.txt --label b/a.txt a.txt - > a.patch || true
 sha256sum a.txt b.txt > sums.sha256
 md5sum a.txt b.txt > sums.md5
 ln -s a.txt link

@@ -23,7 +23,7 @@ mod watch;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const USAGE: &str = "usage: knowledge [OPTION…] [PART…]
+const USAGE: &str = "usage: watched [OPTION…] [PART…]
   PART             examples, lines; all of them unless some are named
   --seed N         the seed of the fresh half of the lines; a new one unless given, and printed
   --lines N        lines really run (5000)
@@ -60,6 +60,22 @@ impl Report {
             self.failed += 1;
             println!("FAIL {name}: {said}");
         }
+    }
+
+    /// A number that must not be below what `TIPSTAFF_EXPECT_PROGRAMS` says, where it says something.
+    pub fn enough(&mut self, name: &str, here: usize) {
+        let Some(wanted) = std::env::var_os("TIPSTAFF_EXPECT_PROGRAMS") else {
+            return println!("     {name}: {here}; nothing says how many there have to be");
+        };
+        let number = wanted
+            .to_str()
+            .and_then(|wanted| wanted.parse::<usize>().ok());
+        let kept = number.is_some_and(|wanted| here >= wanted);
+        self.check(
+            name,
+            kept,
+            &format!("{here}, at least {} wanted", wanted.display()),
+        );
     }
 
     /// Counts and prints what cannot be checked here: a failure where the programs are expected.

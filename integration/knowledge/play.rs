@@ -104,7 +104,7 @@ pub fn serve() -> ExitCode {
     match played {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("knowledge: inside the fence: {error}");
+            eprintln!("watched: inside the fence: {error}");
             ExitCode::FAILURE
         }
     }

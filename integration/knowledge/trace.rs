@@ -28,12 +28,12 @@ pub struct Act {
     pub on: String,
 }
 
-/// The calls strace is told to show.
+/// The calls strace is told to show. Not tgkill(2): threads of one program interrupt each other by it.
 pub const CALLS: &str = "open,openat,openat2,creat,unlink,unlinkat,rename,renameat,renameat2,link,linkat,\
 symlink,symlinkat,mkdir,mkdirat,rmdir,mknod,mknodat,chmod,fchmod,fchmodat,chown,lchown,fchown,fchownat,\
 truncate,ftruncate,fallocate,utime,utimes,futimesat,utimensat,setxattr,lsetxattr,fsetxattr,removexattr,\
-lremovexattr,fremovexattr,mount,umount2,execve,execveat,connect,bind,sendto,sendmsg,sendmmsg,kill,tkill,\
-tgkill,pidfd_send_signal";
+lremovexattr,fremovexattr,mount,umount2,execve,execveat,connect,bind,sendto,sendmsg,sendmmsg,kill,\
+pidfd_send_signal";
 
 /// The acts of a trace made with `strace -f -y`; failed starts of absent files left out.
 pub fn acts(text: &str) -> Vec<Act> {
@@ -87,7 +87,7 @@ fn act(line: &str, processes: &BTreeSet<&str>) -> Option<Act> {
             }
             Kind::Connect
         }
-        "kill" | "tkill" | "tgkill" | "pidfd_send_signal" => Kind::Signal,
+        "kill" | "pidfd_send_signal" => Kind::Signal,
         _ => Kind::Change,
     };
     let on = match kind {

@@ -80,7 +80,7 @@ pub fn serve() -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("knowledge: inside the fence: {error}");
+            eprintln!("watched: inside the fence: {error}");
             ExitCode::FAILURE
         }
     }
@@ -124,7 +124,8 @@ fn fresh() -> io::Result<()> {
 
 fn run(job: &Job) -> io::Result<Seen> {
     for need in &job.needs {
-        provide(need)?;
+        // What cannot be made is missed by the example itself, which then fails.
+        provide(need).ok();
     }
     let before = Tree::of(&WATCHED)?;
     let mut seen = watched(job)?;
@@ -161,6 +162,7 @@ fn provide(need: &str) -> io::Result<()> {
         (".xz", "a.xz"),
         (".bz2", "a.bz2"),
         (".zst", "a.zst"),
+        (".b64", "a.b64"),
         (".json", "data.json"),
         (".yaml", "config.yaml"),
         (".yml", "config.yaml"),
@@ -175,6 +177,8 @@ fn provide(need: &str) -> io::Result<()> {
         (".c", "util.c"),
         (".h", "util.h"),
         (".o", "prog.o"),
+        (".so", "prog"),
+        (".out", "prog"),
         (".a", "libutil.a"),
         (".sh", "script.sh"),
         (".pl", "script.pl"),
@@ -304,7 +308,7 @@ pub fn approve() -> ExitCode {
     match answer() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("knowledge: the approver: {error}");
+            eprintln!("watched: the approver: {error}");
             ExitCode::FAILURE
         }
     }

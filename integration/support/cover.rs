@@ -1,30 +1,7 @@
 //! Whether a predicted sub-command covers a command that really started: word by word, a word known only
 //! at run time by what its static pieces allow.
 
-use tipstaff::model::script::{Dynamic, Piece, SubCommand, Word};
-
-/// Whether `sub` predicts `argv`, and if so whether by static words alone. The handler is called for
-/// what `command` runs, without the words before it.
-pub fn covers(sub: &SubCommand, argv: &[Vec<u8>]) -> Option<bool> {
-    let mut words = sub.argv.as_slice();
-    let mut known = true;
-    loop {
-        if matches(words, argv) {
-            return Some(known && words.iter().all(|word| word.as_static().is_some()));
-        }
-        let (first, rest) = words.split_first()?;
-        if first.as_static().is_none() && fits(&first.pieces, b"eval") {
-            // A name known only at run time can be that of `eval`, which runs its arguments.
-            return Some(false);
-        }
-        let may_be = |name: &str| matches(std::slice::from_ref(first), &[name.into()]);
-        if !["command", "builtin", "-p", "--"].into_iter().any(may_be) {
-            return None;
-        }
-        known &= first.as_static().is_some();
-        words = rest;
-    }
-}
+use tipstaff::model::script::{Dynamic, Piece, Word};
 
 /// Whether the words can become `argv`.
 pub fn matches(words: &[Word], argv: &[Vec<u8>]) -> bool {
