@@ -92,7 +92,6 @@ fn reading_needs_no_rule() {
             "docker --version",
             "docker-compose --version",
             "podman --version",
-            "kubectl completion bash",
             "helm version --short",
             "tofu version",
             "tofu fmt -check -recursive",

@@ -4,7 +4,7 @@
 use super::examples;
 use super::glob::{Match, Purpose};
 use super::kind;
-use super::knowledge::program_files;
+use super::knowledge::{self, program_files};
 use super::path_pattern::PathPattern;
 use super::pattern::{Against, Arguments, CommandPattern, ProgramPattern, static_argv};
 use super::rule::{Conditions, Target};
@@ -291,7 +291,7 @@ fn command(pattern: &CommandPattern, conditions: &Conditions) -> Option<Danger> 
         });
     }
     let shells = names_in("shells.toml");
-    let carriers = [names_in("carriers.toml"), names_in("runners.toml")].concat();
+    let carriers = [names_in("carriers.toml"), knowledge::runners().to_vec()].concat();
     let found = |names: &[&'static str]| names.iter().copied().find(|name| covers(pattern, name));
     if let Some(name) = found(&shells) {
         return Some(Danger {

@@ -9,10 +9,17 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     let allowed = 2.min(given.chars().count().div_ceil(2));
     known
         .into_iter()
-        .map(|word| (distance(given, word), word))
-        .filter(|(distance, _)| *distance <= allowed)
+        // Swapped letters are the commonest slip.
+        .map(|word| (distance(given, word), letters(given) != letters(word), word))
+        .filter(|(distance, _, _)| *distance <= allowed)
         .min()
-        .map(|(_, word)| word)
+        .map(|(_, _, word)| word)
+}
+
+fn letters(word: &str) -> Vec<char> {
+    let mut letters: Vec<char> = word.chars().collect();
+    letters.sort_unstable();
+    letters
 }
 
 /// Edits (insert, delete, replace, swap of neighbours) between two words.
@@ -52,5 +59,6 @@ mod tests {
         assert_eq!(nearest("alow", known), Some("allow"));
         assert_eq!(nearest("dney", known), Some("deny"));
         assert_eq!(nearest("permit", known), None);
+        assert_eq!(nearest("gti", ["gci", "git"]), Some("git"));
     }
 }

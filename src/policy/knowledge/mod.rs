@@ -38,6 +38,24 @@ pub(super) enum Known {
     Broken,
 }
 
+/// Names of the programs that run what their argv names elsewhere, or fetch it first (`ssh`, `npx`,
+/// `docker exec`). Reads every file, so it is not for judging.
+pub(super) fn runners() -> &'static [&'static str] {
+    fn runs(program: &Program) -> bool {
+        let itself = program.carrier.as_ref().map(|carrier| carrier.kind);
+        itself == Some(CarrierKind::Runner) || program.subcommands.iter().any(runs)
+    }
+    static FOUND: OnceLock<Vec<&'static str>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let names = files::NAMES.iter().map(|(name, _)| *name);
+        let found = names.filter(|name| match known(name.as_bytes()) {
+            Known::Program(program) => runs(program),
+            Known::Unknown | Known::Broken => false,
+        });
+        found.collect()
+    })
+}
+
 /// Looks a program up by the base name of the word that names it.
 pub(super) fn known(name: &[u8]) -> Known {
     let base = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);

@@ -193,7 +193,7 @@ fn as_written(
     verdict: Option<Verdict>,
 ) -> Option<AsWritten> {
     let given = reader.string(table, "as_written")?;
-    if verdict.is_some_and(|verdict| verdict != Verdict::Allow) {
+    if verdict != Some(Verdict::Allow) {
         reader.fault(
             given.span,
             "`as_written` is for allow rules",
