@@ -86,7 +86,7 @@ fn every_code_is_found_where_it_should_be() {
         ("own-state", allowing("write(~/.config/tipstaff/**)")),
         ("variable", allowing("env(LD_*)")),
         ("any-host", allowing("network(*)")),
-        ("any-tool", allowing("mcp(*)")),
+        ("any-tool", allowing("mcp(*:*)")),
         ("writable-target", allowing("./gradlew build")),
         ("writable-target", allowing("/tmp/tool")),
         ("writable-target", allowing("/ws/bin/tool x")),

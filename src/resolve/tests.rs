@@ -80,7 +80,16 @@ fn find(resolver: &Resolver, name: &str) -> Result<Executable, LookupError> {
     reason = "the real programs are the oracle"
 )]
 fn run(program: &AbsolutePath) -> std::io::Result<std::process::Output> {
-    std::process::Command::new(program.as_path()).output()
+    loop {
+        let ran = std::process::Command::new(program.as_path()).output();
+        // A child that another test forked meanwhile holds the new file open for writing until its exec.
+        match ran {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::yield_now();
+            }
+            ran => return ran,
+        }
+    }
 }
 
 #[expect(
