@@ -374,7 +374,11 @@ fn a_script_is_trusted_no_more_than_its_interpreter() {
     let held = Resolver::new(&environment, &tree.root, &[root], own())
         .find(b"sh", &Folder::Start)
         .unwrap();
-    assert_eq!(held.executable.trust, Trust::InWriteRoot);
+    // Only who can write there can try whether a running program could be changed.
+    assert!(matches!(
+        held.executable.trust,
+        Trust::InWriteRoot | Trust::Changeable
+    ));
 }
 
 #[test]
