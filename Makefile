@@ -87,6 +87,7 @@ bench: ## Measure against the budgets (needs bubblewrap; figures in docs/perform
 	cp -f $(TARGET_DIR)/release/tipstaff $(TARGET_DIR)/release/tipstaff.installed
 	$(CARGO) build --locked --release --example probe
 	TIPSTAFF_BINARY='$(abspath $(TARGET_DIR))/release/tipstaff.installed' $(CARGO) bench --locked --bench budget
+	$(CARGO) bench --locked --bench parse
 
 .PHONY: check
 check: lint docs deny ## Everything that runs nothing

@@ -49,6 +49,8 @@ pub(super) struct Glob {
     tokens: Vec<Token>,
     /// Whether it starts with the home folder, which is known at judging only.
     home: bool,
+    /// Its bytes, when it holds no wildcard and no home: most patterns are of this kind.
+    literal: Option<Vec<u8>>,
 }
 
 /// One byte of a word, or a piece that is not known yet.
@@ -59,22 +61,22 @@ enum Unit {
 }
 
 impl Glob {
-    pub(super) const fn new(tokens: Vec<Token>, home: bool) -> Self {
-        Self { tokens, home }
+    pub(super) fn new(tokens: Vec<Token>, home: bool) -> Self {
+        let byte = |token: &Token| match token {
+            Token::Byte(byte) => Some(*byte),
+            Token::One | Token::Star | Token::DoubleStar => None,
+        };
+        let literal = tokens.iter().map(byte).collect();
+        Self {
+            literal: if home { None } else { literal },
+            tokens,
+            home,
+        }
     }
 
     /// Its bytes, when it holds no wildcard and no home.
-    pub(super) fn literal(&self) -> Option<Vec<u8>> {
-        if self.home {
-            return None;
-        }
-        self.tokens
-            .iter()
-            .map(|token| match token {
-                Token::Byte(byte) => Some(*byte),
-                Token::One | Token::Star | Token::DoubleStar => None,
-            })
-            .collect()
+    pub(super) fn literal(&self) -> Option<&[u8]> {
+        self.literal.as_deref()
     }
 
     /// The same with `*` matching `/` as well, for what is no path.
@@ -104,12 +106,18 @@ impl Glob {
 
     /// Matches bytes that are all known.
     pub(super) fn matches(&self, bytes: &[u8], home: Option<&[u8]>, purpose: Purpose) -> bool {
+        if let Some(literal) = self.literal() {
+            return literal == bytes;
+        }
         let units: Vec<Unit> = bytes.iter().map(|byte| Unit::Byte(*byte)).collect();
         self.run(&units, home, purpose) == Match::Yes
     }
 
     /// Matches a word, which may hold dynamic pieces.
     pub(super) fn matches_word(&self, word: &Word, home: Option<&[u8]>, purpose: Purpose) -> Match {
+        if let (Some(literal), Some(bytes)) = (self.literal(), word.as_static()) {
+            return (literal == bytes).into();
+        }
         let mut units = Vec::new();
         for piece in &word.pieces {
             match piece {

@@ -11,6 +11,7 @@ use std::ops::Range;
 use toml::de::DeTable;
 
 use super::error::{Fault, PolicyError};
+use super::index::Rules;
 use super::keys;
 use super::lex::Bad;
 use super::listing::Standing;
@@ -155,7 +156,7 @@ impl Loading {
             .map(|(at, _)| at)
             .collect();
         Ok(Policy {
-            rules,
+            rules: Rules::new(rules),
             confining,
             aside,
             settings: self.settings,

@@ -20,6 +20,7 @@ mod edit;
 mod error;
 mod examples;
 mod glob;
+mod index;
 mod judge;
 pub mod keys;
 mod kind;
@@ -80,7 +81,7 @@ pub struct Source {
 /// All layers, checked and compiled.
 #[derive(Debug)]
 pub struct Policy {
-    rules: Vec<rule::Rule>,
+    rules: index::Rules,
     /// Which of them name a profile to run in; few or none, and looked at for every line.
     confining: Vec<usize>,
     /// Rules that do not count, and why; they are listed and nothing else.
@@ -94,6 +95,17 @@ impl Policy {
     /// What the policy says beside its rules; where layers differ, the strictest.
     pub const fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The same policy, in which every rule is looked at instead of those the index finds: what the index
+    /// is tested against.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn scanned(self) -> Self {
+        Self {
+            rules: self.rules.scanned(),
+            ..self
+        }
     }
 
     /// Every rule with its verdict, in the order of layers and places; for `policy check`.

@@ -14,7 +14,7 @@ use crate::model::text::Escaped;
 
 /// Where a pattern starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Base {
+pub(super) enum Base {
     Root,
     Workspace,
     Home,
@@ -95,6 +95,31 @@ impl PathPattern {
         })
     }
 
+    /// Where it starts.
+    pub(super) const fn base(&self) -> Base {
+        self.base
+    }
+
+    /// Whether it is the path itself, without a wildcard.
+    fn is_whole(&self) -> bool {
+        self.prefix.len() == self.glob.glob().len()
+    }
+
+    /// The folder below its base in which all its matches lie, or the one path it matches.
+    pub(super) fn known(&self) -> &[u8] {
+        match self.prefix.iter().rposition(|byte| *byte == b'/') {
+            _ if self.is_whole() => self.prefix.as_slice(),
+            Some(slash) => self.prefix.get(..slash).unwrap_or_default(),
+            None => b"",
+        }
+    }
+
+    /// The last component of everything it matches, where that is written out.
+    pub(super) fn last_component(&self) -> Option<&[u8]> {
+        let known = Some(self.known()).filter(|known| self.is_whole() && !known.is_empty())?;
+        known.rsplit(|byte| *byte == b'/').next()
+    }
+
     /// Whether nothing the pattern can match lies in any of `roots`, nor any of them in what it can
     /// match: the folder all its matches share is told from its literal beginning.
     pub(super) fn is_apart_from<'a>(
@@ -112,13 +137,7 @@ impl PathPattern {
                 None => return true,
             },
         };
-        let whole = self.prefix.len() == self.glob.glob().len();
-        let known = match self.prefix.iter().rposition(|byte| *byte == b'/') {
-            _ if whole => self.prefix.as_slice(),
-            Some(slash) => self.prefix.get(..slash).unwrap_or_default(),
-            None => b"",
-        };
-        let shared = base.join_bytes(known);
+        let shared = base.join_bytes(self.known());
         !roots.any(|root| shared.is_within(root) || root.is_within(&shared))
     }
 
@@ -136,15 +155,10 @@ impl PathPattern {
                 None => return false,
             },
         };
-        let whole = self.prefix.len() == self.glob.glob().len();
-        let known = match self.prefix.iter().rposition(|byte| *byte == b'/') {
-            _ if whole => self.prefix.as_slice(),
-            Some(slash) => self.prefix.get(..slash).unwrap_or_default(),
-            None => b"",
-        };
-        let shared = base.join_bytes(known);
+        let shared = base.join_bytes(self.known());
         // `s/**` reaches into every folder below `s`.
-        let crosses = !whole && self.glob.glob().contains("**") && folder.is_within(&shared);
+        let crosses =
+            !self.is_whole() && self.glob.glob().contains("**") && folder.is_within(&shared);
         shared.is_within(folder) || crosses
     }
 

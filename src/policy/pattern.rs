@@ -94,16 +94,17 @@ impl CommandPattern {
         };
         items.iter().any(|item| match item {
             Item::Many => false,
-            Item::One(globs) => globs
-                .iter()
-                .any(|glob| glob.literal().as_deref() == Some(word)),
+            Item::One(globs) => globs.iter().any(|glob| glob.literal() == Some(word)),
         })
     }
 
     /// The names of its program that are written without a wildcard.
     pub(super) fn program_names(&self) -> Vec<Vec<u8>> {
         match &self.program {
-            ProgramPattern::Names(globs) => globs.iter().filter_map(Glob::literal).collect(),
+            ProgramPattern::Names(globs) => globs
+                .iter()
+                .filter_map(|glob| glob.literal().map(<[u8]>::to_vec))
+                .collect(),
             ProgramPattern::Path(_) | ProgramPattern::Content(_) => Vec::new(),
         }
     }
@@ -125,19 +126,19 @@ impl CommandPattern {
             Arguments::Prefix(items) => sequence(items, rest(argv), false, against),
             Arguments::Exact(items) => sequence(items, rest(argv), true, against),
             Arguments::Regex(regex) => {
-                let words: Option<Vec<&[u8]>> = argv.iter().map(Word::as_static).collect();
-                let Some(words) = words else {
-                    return Match::Maybe;
-                };
-                let texts: Result<Vec<&str>, _> =
-                    words.into_iter().map(std::str::from_utf8).collect();
-                // Bytes that are no text cannot be written as text to match.
-                texts.map_or(Match::Maybe, |texts| {
-                    regex.is_match(&shell_words::join(texts)).into()
-                })
+                text(argv).map_or(Match::Maybe, |text| regex.is_match(&text).into())
             }
         }
     }
+}
+
+/// A whole argv as text, as `re:` rules see it; `None` when a word is not known, or is no text.
+pub(super) fn text(argv: &[Word]) -> Option<String> {
+    let texts: Option<Vec<&str>> = argv
+        .iter()
+        .map(|word| std::str::from_utf8(word.as_static()?).ok())
+        .collect();
+    texts.map(shell_words::join)
 }
 
 /// What words are compared for.

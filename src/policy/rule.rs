@@ -29,6 +29,11 @@ pub(super) struct Host {
 }
 
 impl Host {
+    /// Its name, in lower case.
+    pub(super) const fn name(&self) -> &Glob {
+        &self.name
+    }
+
     pub(super) fn matches(&self, host: &[u8], port: Option<&[u8]>, purpose: Purpose) -> bool {
         let port_matches = match (&self.port, port) {
             (None, _) => true,

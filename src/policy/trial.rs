@@ -2,6 +2,7 @@
 
 use super::error::{Fault, PolicyError};
 use super::glob::{Match, Purpose};
+use super::index::Rules;
 use super::judge::{CODE_RULES, Scene, View, command_matches, judge};
 use super::kind;
 use super::lex::{self, RuleWord};
@@ -71,7 +72,7 @@ impl Trial {
         };
         Ok(Self {
             policy: Policy {
-                rules: vec![rule],
+                rules: Rules::new(vec![rule]),
                 confining: Vec::new(),
                 aside: Vec::<(Rule, Standing)>::new(),
                 settings: Settings::default(),
@@ -88,7 +89,7 @@ impl Trial {
     }
 
     fn rule(&self) -> Option<(&Rule, &Target)> {
-        let rule = self.policy.rules.first()?;
+        let rule = self.policy.rules.iter().next()?;
         Some((rule, rule.targets.first()?))
     }
 

@@ -33,6 +33,8 @@ pub struct Machine {
     pub absent: Vec<&'static str>,
     /// Links, followed.
     pub targets: BTreeMap<AbsolutePath, AbsolutePath>,
+    /// Names of denied programs by the content of their copies.
+    pub copies: BTreeMap<Digest, Vec<Vec<u8>>>,
 }
 
 impl Default for Machine {
@@ -49,6 +51,7 @@ impl Default for Machine {
             files: BTreeMap::new(),
             absent: vec!["nowhere"],
             targets: BTreeMap::new(),
+            copies: BTreeMap::new(),
         }
     }
 }
@@ -140,7 +143,7 @@ impl Machine {
         let resolved = Resolved {
             lookups,
             targets: self.targets.clone(),
-            copies: BTreeMap::new(),
+            copies: self.copies.clone(),
         };
         judge(policy, &survey, &resolved, &self.facts)
     }

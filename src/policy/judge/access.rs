@@ -4,8 +4,9 @@ use super::descent;
 use super::read_only;
 use super::view::View;
 use super::{Answer, is_redirection};
-use crate::model::access::PathAccess;
+use crate::model::access::{Facts, PathAccess};
 use crate::model::judgement::Reason;
+use crate::model::path::AbsolutePath;
 use crate::model::verdict::Verdict;
 use crate::policy::Policy;
 use crate::policy::glob::{Match, Purpose};
@@ -20,6 +21,20 @@ pub(super) enum Direction {
 }
 
 impl Direction {
+    fn rules<'p>(
+        self,
+        policy: &'p Policy,
+        verdict: Verdict,
+        paths: &[&AbsolutePath],
+        below: bool,
+        facts: &Facts,
+    ) -> Vec<&'p Rule> {
+        match self {
+            Self::Write => policy.rules.writes(verdict, paths, below, facts),
+            Self::Read => policy.rules.reads(verdict, paths, below, facts),
+        }
+    }
+
     const fn pattern(self, target: &Target) -> Option<&PathPattern> {
         match (self, target) {
             (Self::Write, Target::Write(pattern)) | (Self::Read, Target::Read(pattern)) => {
@@ -76,7 +91,12 @@ pub(super) fn path(
             .max()
             .unwrap_or(Match::No)
     };
-    if let Some(answer) = restricted(policy, view, restrict) {
+    let ends: Vec<&AbsolutePath> = match &access.path {
+        Some(path) => vec![path, view.scene.target(path)],
+        None => Vec::new(),
+    };
+    let candidates = |verdict| direction.rules(policy, verdict, &ends, below, facts);
+    if let Some(answer) = restricted(view, candidates, restrict) {
         return answer;
     }
     if direction == Direction::Read || !is_redirection(access.source) {
@@ -90,7 +110,8 @@ pub(super) fn path(
         return Answer::ask(Reason::Dynamic);
     };
     // Allow needs the link and its target.
-    let rule = current(policy, view, Verdict::Allow).find(|rule| {
+    let candidates = direction.rules(policy, Verdict::Allow, &[path], false, facts);
+    let rule = current(view, candidates).find(|rule| {
         rule.targets
             .iter()
             .filter_map(|target| direction.pattern(target))
@@ -117,12 +138,14 @@ pub(super) fn env(policy: &Policy, view: &View<'_>, name: &[u8]) -> Answer {
             | Target::Mcp(_) => false,
         })
     };
-    if let Some(answer) = restricted(policy, view, |rule| matches(rule, Purpose::Restrict).into()) {
+    let candidates = |verdict| policy.rules.variables(verdict, name);
+    let restrict = |rule: &Rule| matches(rule, Purpose::Restrict).into();
+    if let Some(answer) = restricted(view, candidates, restrict) {
         return answer;
     }
-    if let Some(rule) =
-        current(policy, view, Verdict::Allow).find(|rule| matches(rule, Purpose::Allow))
-    {
+    let allowed =
+        current(view, candidates(Verdict::Allow)).find(|rule| matches(rule, Purpose::Allow));
+    if let Some(rule) = allowed {
         return Answer::by(Reason::RuleAllow, &rule.reference);
     }
     read_only::variable(policy, name).map_or_else(
@@ -166,13 +189,15 @@ pub(super) fn network(
             false => Match::No,
         }
     };
-    if let Some(answer) = restricted(policy, view, restrict) {
+    let name = host.to_ascii_lowercase();
+    let candidates = |verdict| policy.rules.hosts(verdict, &name, port.is_none());
+    if let Some(answer) = restricted(view, candidates, restrict) {
         return answer;
     }
     if port.is_none() {
         return Answer::ask(Reason::Dynamic);
     }
-    current(policy, view, Verdict::Allow)
+    current(view, candidates(Verdict::Allow))
         .find(|rule| matches(rule, Purpose::Allow))
         .map_or_else(
             || Answer::ask(Reason::Unmatched),
@@ -180,21 +205,17 @@ pub(super) fn network(
         )
 }
 
-fn current<'p>(
-    policy: &'p Policy,
-    view: &View<'_>,
-    verdict: Verdict,
-) -> impl Iterator<Item = &'p Rule> {
+/// Those of the rules that have not expired.
+fn current<'p>(view: &View<'_>, rules: Vec<&'p Rule>) -> impl Iterator<Item = &'p Rule> {
     let today = view.scene.facts.today;
-    policy
-        .rules
-        .iter()
-        .filter(move |rule| rule.verdict == verdict && rule.is_current(today))
+    rules.into_iter().filter(move |rule| rule.is_current(today))
 }
 
-fn restricted(
-    policy: &Policy,
+/// The strictest deny or ask rule among the candidates of each verdict. A rule that may match, depending
+/// on what the shell puts in, asks.
+fn restricted<'p>(
     view: &View<'_>,
+    candidates: impl Fn(Verdict) -> Vec<&'p Rule>,
     matches: impl Fn(&Rule) -> Match,
 ) -> Option<Answer> {
     let mut found = None;
@@ -202,7 +223,7 @@ fn restricted(
         (Verdict::Deny, Reason::RuleDeny),
         (Verdict::Ask, Reason::RuleAsk),
     ] {
-        for rule in current(policy, view, verdict) {
+        for rule in current(view, candidates(verdict)) {
             let answer = match matches(rule) {
                 Match::Yes => Answer::by(reason, &rule.reference),
                 Match::Maybe => Answer::by(Reason::RuleAsk, &rule.reference),

@@ -3,19 +3,19 @@
 use super::Answer;
 use super::conditions;
 use super::confine::covers_network;
-use super::forms::{STARTS, spellings, starts};
+use super::forms::Form;
 use super::read_only;
-use super::view::{View, chain};
-use crate::model::executable::{Format, Lookup, LookupError};
+use super::view::View;
+use crate::model::executable::{Lookup, LookupError};
 use crate::model::judgement::Reason;
 use crate::model::path::AbsolutePath;
-use crate::model::script::{SubCommand, Word};
+use crate::model::script::Word;
 use crate::model::verdict::Verdict;
 use crate::policy::Policy;
 use crate::policy::glob::{Match, Purpose};
-use crate::policy::knowledge::{Effect, Inner, ValueKind, carried};
-use crate::policy::pattern::{Against, CommandPattern, ProgramPattern};
-use crate::policy::rule::{Rule, Target};
+use crate::policy::index::Wanted;
+use crate::policy::pattern::{Against, CommandPattern, ProgramPattern, text};
+use crate::policy::rule::Rule;
 
 /// The answer for starting the program.
 pub(super) fn answer(policy: &Policy, view: &View<'_>) -> Answer {
@@ -38,7 +38,7 @@ pub(super) fn answer(policy: &Policy, view: &View<'_>) -> Answer {
     }
     let mut blocked = None;
     let mut offline = None;
-    for (rule, pattern) in commands(policy, view, Verdict::Allow) {
+    for (rule, pattern) in commands(policy, view, Verdict::Allow, &allowable(view)) {
         if matches(rule, pattern, view, Purpose::Allow) != Match::Yes {
             continue;
         }
@@ -59,9 +59,15 @@ pub(super) fn answer(policy: &Policy, view: &View<'_>) -> Answer {
         return blocked;
     }
     let named = |(_, pattern): (&Rule, &CommandPattern)| names(pattern, view.base_name());
+    let by_name = Wanted {
+        names: view.base_name().into_iter().collect(),
+        digests: Vec::new(),
+        arguments: None,
+        texts: None,
+    };
     if !view.is_trusted()
         && matches!(view.lookup, Lookup::File(_))
-        && commands(policy, view, Verdict::Allow).any(named)
+        && commands(policy, view, Verdict::Allow, &by_name).any(named)
     {
         return Answer::ask(Reason::ProgramUntrusted);
     }
@@ -71,11 +77,12 @@ pub(super) fn answer(policy: &Policy, view: &View<'_>) -> Answer {
 /// The strictest deny or ask rule. A rule that may match, depending on what the shell puts in, asks.
 fn restricted(policy: &Policy, view: &View<'_>) -> Option<Answer> {
     let mut found: Option<Answer> = None;
+    let wanted = restrictable(view);
     for (verdict, reason) in [
         (Verdict::Deny, Reason::RuleDeny),
         (Verdict::Ask, Reason::RuleAsk),
     ] {
-        for (rule, pattern) in commands(policy, view, verdict) {
+        for (rule, pattern) in commands(policy, view, verdict, &wanted) {
             let answer = match matches(rule, pattern, view, Purpose::Restrict) {
                 Match::Yes => Answer::by(reason, &rule.reference),
                 Match::Maybe => Answer::by(Reason::RuleAsk, &rule.reference),
@@ -90,27 +97,65 @@ fn restricted(policy: &Policy, view: &View<'_>) -> Option<Answer> {
     found
 }
 
+/// Current rules on commands that could match.
 fn commands<'p>(
     policy: &'p Policy,
     view: &View<'_>,
     verdict: Verdict,
+    wanted: &Wanted<'_>,
 ) -> impl Iterator<Item = (&'p Rule, &'p CommandPattern)> {
     let today = view.scene.facts.today;
     policy
         .rules
-        .iter()
-        .filter(move |rule| rule.verdict == verdict && rule.is_current(today))
-        .flat_map(|rule| {
-            rule.targets.iter().filter_map(move |target| match target {
-                Target::Command(pattern) => Some((rule, pattern)),
-                Target::Write(_)
-                | Target::Read(_)
-                | Target::Delete(_)
-                | Target::Env(_)
-                | Target::Network(_)
-                | Target::Mcp(_) => None,
-            })
-        })
+        .commands(verdict, wanted)
+        .into_iter()
+        .filter(move |(rule, _)| rule.is_current(today))
+}
+
+/// What an allow rule could match: the command as it is written, and past neutral global options.
+fn allowable<'v>(view: &'v View<'_>) -> Wanted<'v> {
+    let file = view.lookup.executable();
+    let paths = file.into_iter().flat_map(|file| [&file.path, &file.real]);
+    let argvs = || {
+        [Some(&view.sub.argv), view.past_neutral()]
+            .into_iter()
+            .flatten()
+    };
+    Wanted {
+        names: view
+            .looked_up_name()
+            .into_iter()
+            .chain(paths.map(AbsolutePath::base_name))
+            .collect(),
+        digests: file.map(|file| file.digest).into_iter().collect(),
+        arguments: first_arguments(argvs().map(|argv| argv.get(1))),
+        texts: argvs().map(|argv| text(argv)).collect(),
+    }
+}
+
+/// What a deny or ask rule could match: every form.
+fn restrictable<'v>(view: &'v View<'_>) -> Wanted<'v> {
+    let forms = view.forms();
+    let argvs = || forms.iter().flat_map(|form| &form.argvs);
+    let all = forms.iter().any(|form| form.more);
+    Wanted {
+        names: forms.iter().flat_map(Form::base_names).collect(),
+        digests: forms
+            .iter()
+            .filter_map(|form| form.file)
+            .map(|file| file.digest)
+            .collect(),
+        arguments: first_arguments(argvs().map(|argv| argv.get(1))).filter(|_| !all),
+        texts: argvs()
+            .map(|argv| text(argv))
+            .collect::<Option<_>>()
+            .filter(|_| !all),
+    }
+}
+
+/// The words as bytes; `None` when one of them is not known. A word that is not there is none.
+fn first_arguments<'w>(words: impl Iterator<Item = Option<&'w Word>>) -> Option<Vec<&'w [u8]>> {
+    words.flatten().map(Word::as_static).collect()
 }
 
 /// Whether the rule speaks of this sub-command.
@@ -161,8 +206,8 @@ fn allowed(pattern: &CommandPattern, view: &View<'_>) -> Match {
     }
     let against = against(view, Purpose::Allow);
     let written = pattern.matches_arguments(&view.sub.argv, &against);
-    match past_neutral(view) {
-        Some(shorter) => written.max(pattern.matches_arguments(&shorter, &against)),
+    match view.past_neutral() {
+        Some(shorter) => written.max(pattern.matches_arguments(shorter, &against)),
         None => written,
     }
 }
@@ -185,34 +230,6 @@ fn against<'a>(view: &'a View<'_>, purpose: Purpose) -> Against<'a> {
         home: view.scene.facts.home.as_ref().map(AbsolutePath::as_bytes),
         folder: view.folder.as_ref(),
     }
-}
-
-/// The argv without global options, when every one of them is neutral.
-fn past_neutral(view: &View<'_>) -> Option<Vec<Word>> {
-    let name_at = *view.reading.names_at.first()?;
-    let neutral = view
-        .reading
-        .seen
-        .iter()
-        .filter(|seen| seen.index < name_at)
-        .all(|seen| match (seen.effect(), seen.kind()) {
-            (Some(Effect::Neutral), _) => true,
-            (Some(Effect::Known), Some(ValueKind::Folder)) => seen
-                .value
-                .as_ref()
-                .is_some_and(|folder| read_only::is_in_workspace(view, folder)),
-            (Some(_) | None, _) => false,
-        });
-    let loose = view.reading.loose.iter().any(|at| *at < name_at);
-    (neutral && !loose && name_at > 1).then(|| without(&view.sub.argv, 1..name_at))
-}
-
-fn without(argv: &[Word], range: std::ops::Range<usize>) -> Vec<Word> {
-    argv.iter()
-        .enumerate()
-        .filter(|(at, _)| !range.contains(at))
-        .map(|(_, word)| word.clone())
-        .collect()
 }
 
 /// Every word that may start something is one the pattern writes out.
@@ -242,7 +259,7 @@ fn covered_by_runner(policy: &Policy, view: &View<'_>) -> Option<Answer> {
     {
         return None;
     }
-    commands(policy, &runner, Verdict::Allow)
+    commands(policy, &runner, Verdict::Allow, &allowable(&runner))
         .find(|(rule, pattern)| {
             pattern.fixed_words() >= start
                 && covers_network(rule, &runner)
@@ -251,123 +268,36 @@ fn covered_by_runner(policy: &Policy, view: &View<'_>) -> Option<Answer> {
         .map(|(rule, _)| Answer::by(Reason::RuleAllow, &rule.reference))
 }
 
+/// Whether a deny or ask pattern speaks of any form of the command.
 fn restricts(pattern: &CommandPattern, view: &View<'_>) -> Match {
-    let Some(name) = view.base_name() else {
-        return Match::No;
-    };
-    let mut best = Match::No;
-    let file = view.lookup.executable();
-    let mut names: Vec<&[u8]> = vec![name];
-    names.extend(file.iter().flat_map(|file| file.base_names()));
-    let copied = file.and_then(|file| view.scene.copies(file));
-    names.extend(copied.into_iter().flatten().map(Vec::as_slice));
-    let named = match &pattern.program {
-        ProgramPattern::Names(globs) => names.iter().any(|name| {
-            globs
-                .iter()
-                .any(|glob| glob.matches(name, None, Purpose::Restrict))
-        }),
-        ProgramPattern::Path(path) => {
-            let written = view.sub.program().filter(|name| name.contains(&b'/'));
-            let written = written.and_then(|name| Some(view.folder.as_ref()?.join_bytes(name)));
-            let found = file.iter().flat_map(|file| [&file.path, &file.real]);
-            found
-                .chain(&written)
-                .any(|found| path.matches(found, view.scene.facts))
-        }
-        ProgramPattern::Content(digest) => file.is_some_and(|file| file.digest == *digest),
-    };
-    if named {
-        let against = against(view, Purpose::Restrict);
-        let starts = starts(view);
-        if starts.len() > STARTS {
-            best = Match::Maybe;
-        }
-        for argv in spellings(view, &names, starts.iter().take(STARTS)) {
-            best = best.max(pattern.matches_arguments(&argv, &against));
-        }
-    }
-    best.max(interpreters(pattern, view))
-}
-
-/// A script runs its interpreter: `#!/usr/bin/env python3` starts env, and env starts python3.
-fn interpreters(pattern: &CommandPattern, view: &View<'_>) -> Match {
-    let Some(file) = view.lookup.executable() else {
-        return Match::No;
-    };
     let against = against(view, Purpose::Restrict);
-    let span = view
-        .sub
-        .argv
-        .first()
-        .map(|word| word.span)
-        .unwrap_or_default();
     let mut best = Match::No;
-    let mut argv = view.sub.argv.clone();
-    for file in chain(file) {
-        let Format::Script {
-            interpreter,
-            argument,
-        } = &file.format
-        else {
-            break;
-        };
-        let mut started = vec![Word::text(span, interpreter.path.as_bytes())];
-        started.extend(
-            argument
-                .iter()
-                .map(|argument| Word::text(span, argument.as_slice())),
-        );
-        started.push(Word::text(span, file.path.as_bytes()));
-        started.extend(argv.iter().skip(1).cloned());
-        argv = started;
-        let mut all = vec![argv.clone()];
-        all.extend(inside(view, &argv));
-        for argv in &all {
-            let Some(first) = argv.first().and_then(Word::as_static) else {
-                continue;
-            };
-            let base = first.rsplit(|byte| *byte == b'/').next().unwrap_or(first);
-            let named = match &pattern.program {
-                ProgramPattern::Names(globs) => {
-                    let mut names = vec![base];
-                    if all.first() == Some(argv) {
-                        names.extend(interpreter.base_names());
-                    }
-                    names.iter().any(|name| {
-                        globs
-                            .iter()
-                            .any(|glob| glob.matches(name, None, Purpose::Restrict))
-                    })
-                }
-                ProgramPattern::Path(path) => [&interpreter.path, &interpreter.real]
-                    .into_iter()
-                    .any(|found| path.matches(found, view.scene.facts)),
-                ProgramPattern::Content(digest) => interpreter.digest == *digest,
-            };
-            if named {
-                best = best.max(pattern.matches_arguments(argv, &against));
-            }
+    for form in view
+        .forms()
+        .iter()
+        .filter(|form| names_form(pattern, form, view))
+    {
+        if form.more {
+            best = best.max(Match::Maybe);
+        }
+        for argv in &form.argvs {
+            best = best.max(pattern.matches_arguments(argv, &against));
         }
     }
     best
 }
 
-/// The argvs a carrier argv starts, one level down.
-fn inside(view: &View<'_>, argv: &[Word]) -> Vec<Vec<Word>> {
-    let sub = SubCommand {
-        argv: argv.to_vec(),
-        assignments: Vec::new(),
-        redirections: Vec::new(),
-        carrier: None,
-        ..view.sub.clone()
-    };
-    let inner = carried(&sub).inner;
-    inner
-        .into_iter()
-        .filter_map(|inner| match inner {
-            Inner::Argv { argv, .. } => Some(argv),
-            Inner::Text { .. } => None,
-        })
-        .collect()
+fn names_form(pattern: &CommandPattern, form: &Form<'_>, view: &View<'_>) -> bool {
+    match &pattern.program {
+        ProgramPattern::Names(globs) => form.names.iter().any(|name| {
+            globs
+                .iter()
+                .any(|glob| glob.matches(name, None, Purpose::Restrict))
+        }),
+        ProgramPattern::Path(path) => form
+            .paths
+            .iter()
+            .any(|found| path.matches(found, view.scene.facts)),
+        ProgramPattern::Content(digest) => form.file.is_some_and(|file| file.digest == *digest),
+    }
 }

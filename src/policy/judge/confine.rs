@@ -12,10 +12,8 @@ use crate::policy::rule::{Rule, Target};
 /// Lowers `narrowest` to the profile of every allow and ask rule that speaks of the sub-command. All of
 /// them count, not only the one that decides, so that neither order nor a further rule widens a run.
 pub(super) fn narrow(policy: &Policy, view: &View<'_>, narrowest: &mut Option<Confined>) {
-    let rules = policy
-        .confining
-        .iter()
-        .filter_map(|at| policy.rules.get(*at));
+    let all = policy.rules.iter().as_slice();
+    let rules = policy.confining.iter().filter_map(|at| all.get(*at));
     for rule in rules.filter(|rule| rule.is_current(view.scene.facts.today)) {
         let Some(profile) = rule.conditions.sandbox else {
             continue;

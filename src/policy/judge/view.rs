@@ -1,10 +1,14 @@
 //! One sub-command with everything judging looks at, worked out once.
 
+use std::cell::OnceCell;
+
+use super::forms::{self, Form};
+use super::read_only;
 use crate::model::access::{Access, Facts, Resolved, Survey};
 use crate::model::executable::{Executable, Lookup, Trust};
 use crate::model::path::AbsolutePath;
 use crate::model::script::{Dynamic, Folder, Piece, SubCommand, Word};
-use crate::policy::knowledge::{self, Carried, Effect, Reading};
+use crate::policy::knowledge::{self, Carried, Effect, Reading, ValueKind};
 use crate::policy::survey::absolute;
 
 /// A line with its facts.
@@ -69,6 +73,9 @@ pub(in crate::policy) struct View<'a> {
     pub(super) reading: Reading<'static>,
     pub(super) carried: Carried,
     index: usize,
+    /// Worked out at the first use.
+    forms: OnceCell<Vec<Form<'a>>>,
+    past_neutral: OnceCell<Option<Vec<Word>>>,
 }
 
 /// What a program without a lookup counts as: nothing that could be allowed.
@@ -86,6 +93,8 @@ impl<'a> View<'a> {
             reading: knowledge::read(sub),
             carried: knowledge::carried(sub),
             index,
+            forms: OnceCell::new(),
+            past_neutral: OnceCell::new(),
         };
         let plain: Vec<usize> = view
             .reading
@@ -97,6 +106,18 @@ impl<'a> View<'a> {
         view.reading.loose.retain(|at| !plain.contains(at));
         view.carried.suspects.retain(|at| !plain.contains(at));
         Some(view)
+    }
+
+    /// The forms in which deny and ask rules see it.
+    pub(super) fn forms(&self) -> &[Form<'a>] {
+        self.forms.get_or_init(|| forms::forms(self))
+    }
+
+    /// The argv without global options, when there are some and every one of them is neutral.
+    pub(super) fn past_neutral(&self) -> Option<&Vec<Word>> {
+        self.past_neutral
+            .get_or_init(|| without_neutral(self))
+            .as_ref()
     }
 
     /// The program's name without its folder, as written.
@@ -211,6 +232,31 @@ impl<'a> View<'a> {
                     })
             })
     }
+}
+
+fn without_neutral(view: &View<'_>) -> Option<Vec<Word>> {
+    let name_at = *view.reading.names_at.first()?;
+    let neutral = view
+        .reading
+        .seen
+        .iter()
+        .filter(|seen| seen.index < name_at)
+        .all(|seen| match (seen.effect(), seen.kind()) {
+            (Some(Effect::Neutral), _) => true,
+            (Some(Effect::Known), Some(ValueKind::Folder)) => seen
+                .value
+                .as_ref()
+                .is_some_and(|folder| read_only::is_in_workspace(view, folder)),
+            (Some(_) | None, _) => false,
+        });
+    let loose = view.reading.loose.iter().any(|at| *at < name_at);
+    let words = view.sub.argv.iter().enumerate();
+    (neutral && !loose && name_at > 1).then(|| {
+        words
+            .filter(|(at, _)| *at == 0 || *at >= name_at)
+            .map(|(_, word)| word.clone())
+            .collect()
+    })
 }
 
 /// The file and its interpreters.
