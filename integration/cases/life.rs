@@ -91,12 +91,17 @@ fn leftovers_are_killed(w: &World) -> Outcome {
 
 /// Forks, leaves its parent and forks again, so that no list of children taken once holds it.
 fn forking_away(w: &World) -> Outcome {
-    let hop = "hop() { i=0; while [ $i -lt 40 ]; do i=$((i+1)); ( ( sleep 2; echo late > late ) & ) ; sleep 0.05; done; }; ( hop & )";
-    let line = format!("{hop} > /dev/null 2>&1 < /dev/null; sleep 0.3");
-    control_is_late(w, &line)?;
+    // On a busy machine the run itself takes seconds, so its children wait longer than the control's.
+    let line = |seconds: u8| {
+        format!(
+            "hop() {{ i=0; while [ $i -lt 40 ]; do i=$((i+1)); ( ( sleep {seconds}; echo late > late ) & ) ; \
+             sleep 0.05; done; }}; ( hop & ) > /dev/null 2>&1 < /dev/null; sleep 0.3"
+        )
+    };
+    control_is_late(w, &line(2))?;
     crate::harness::process::until("the control has ended", || w.alive().is_empty())?;
     std::fs::remove_file(w.ws.join("late")).ok();
-    w.asked(YES)?.line(&line)?.exits(0)?;
+    w.asked(YES)?.line(&line(120))?.exits(0)?;
     no_late_file(w)
 }
 
