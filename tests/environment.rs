@@ -78,8 +78,8 @@ const HOOKS: &[Hook] = &[
         argv: &["tar", "cf", "/dev/null", "file"],
     },
     Hook {
-        name: "flags of make",
-        variables: &[("MAKEFLAGS", "--eval=$(shell\\ ./hook)")],
+        name: "makefiles from elsewhere",
+        variables: &[("MAKEFILES", "more.mk")],
         argv: &["make", "-f", "/dev/null", "-q"],
     },
 ];
@@ -107,6 +107,7 @@ impl Scratch {
         let node = "require('fs').writeFileSync('HOOKED', '');\n";
         scratch.write("hook.cjs", node, 0o644);
         scratch.write("rc", "--pre=./hook\n", 0o644);
+        scratch.write("more.mk", "X := $(shell ./hook)\n", 0o644);
         scratch.write("file", "text\n", 0o644);
         for argv in [
             &["init", "-q"][..],
