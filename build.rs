@@ -32,7 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         "pub(super) const FILES: [ProgramFile; {}] = [\n",
         files.len()
     );
-    for path in &files {
+    let mut all = Vec::new();
+    for (at, path) in files.iter().enumerate() {
         let text = fs::read_to_string(path)?;
         let names =
             names(&text).map_err(|line| format!("{}:{line}: no `names`", path.display()))?;
@@ -41,8 +42,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             table,
             "    ProgramFile {{ name: {name:?}, names: &{names:?}, text: include_str!({path:?}) }},"
         )?;
+        all.extend(names.into_iter().map(|name| (name.to_owned(), at)));
     }
     table.push_str("];\n");
+    // In order, for a binary search.
+    all.sort();
+    writeln!(
+        table,
+        "pub(super) static NAMES: [(&str, usize); {}] = {all:?};",
+        all.len()
+    )?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("programs.rs"), table)?;
     Ok(())
 }

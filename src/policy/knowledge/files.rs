@@ -11,7 +11,7 @@ pub struct ProgramFile {
     pub text: &'static str,
 }
 
-// `FILES`: every file, by `build.rs`.
+// By `build.rs`: `FILES`, and in `NAMES` each program with the file it stands in, sorted.
 include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 
 /// The compiled-in files, for the tests that check them.

@@ -41,10 +41,11 @@ pub(super) enum Known {
 /// Looks a program up by the base name of the word that names it.
 pub(super) fn known(name: &[u8]) -> Known {
     let base = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
-    let found = files::FILES
-        .iter()
-        .zip(&PARSED)
-        .find(|(file, _)| file.names.iter().any(|known| known.as_bytes() == base));
+    let found = files::NAMES
+        .binary_search_by(|(name, _)| name.as_bytes().cmp(base))
+        .ok()
+        .and_then(|at| files::NAMES.get(at))
+        .and_then(|(_, file)| Some((files::FILES.get(*file)?, PARSED.get(*file)?)));
     let Some((file, parsed)) = found else {
         return Known::Unknown;
     };
