@@ -1,5 +1,6 @@
 //! Lines that agents type at toolchains, builds, containers and clouds, with the verdict each deserves.
 
+#[allow(dead_code, reason = "other tests use more of it")]
 mod support;
 
 use support::{Machine, policy, rules};
