@@ -469,6 +469,44 @@ fn denied_programs_are_seen_in_what_carries_them() {
     );
 }
 
+#[test]
+fn a_module_is_denied_as_its_program_is() {
+    let denied = rules(
+        &["*"],
+        &[],
+        &["pip install", "pytest", "http.server", "m do"],
+    );
+    check(
+        &denied,
+        "deny",
+        &[
+            "python3 -m pip install x",
+            "python -mpip install x",
+            "python3 -Im pip --quiet install x",
+            "python3 -u -m pip --log f install x",
+            "uv run -m pytest -q",
+            "python3 -m pytest",
+            "python3 -m pytest.__main__",
+            "python3 -m http.server 80",
+            "env python3 -m pip install x",
+            "python3 -m m do",
+            "python3 -mm do",
+            "uv run --module=m do",
+        ],
+    );
+    check(
+        &denied,
+        "allow",
+        &[
+            "python3 -m pip list",
+            "python3 -m pip download install",
+            "python3 -c 'x' -m pip",
+            "python3 x.py -m pytest",
+            "python3 -m venv pytest",
+        ],
+    );
+}
+
 /// Paths behind options and operands are seen by rules on paths.
 #[test]
 fn outputs_are_writes() {
