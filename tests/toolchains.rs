@@ -84,7 +84,11 @@ fn reading_needs_no_rule() {
             "g++ -print-file-name=libstdc++.so",
             "ld --version",
             "nm --version",
-            "gcc-ar t libx.a",
+            "ar t libx.a",
+            "nm -D --defined-only libx.so | head",
+            "readelf -d app",
+            "objdump -d app | head -50",
+            "size app",
             "c++filt _ZN3foo3barEv",
             "pkg-config --cflags --libs openssl",
             "pkg-config --modversion zlib",
@@ -142,6 +146,7 @@ fn everything_else_asks() {
             "npm outdated",
             "npm config get registry",
             "npm -v --script-shell=./x",
+            "npm --version=false",
             "npx tsc --noEmit",
             "npx -y cowsay hi",
             "pnpm --version",
@@ -157,6 +162,11 @@ fn everything_else_asks() {
             "node --check -r ./x.js a.js",
             "node --import=./x.mjs --check a.js",
             "tsc --noEmit",
+            "tsc --showConfig false",
+            "node --check=false x.js",
+            "node --stack-trace-limit 5 --check x.js",
+            "ruff check --no-cache --no-fix=false .",
+            "tofu fmt -check=false",
             "tsc --showConfig --outDir x --init",
             "eslint .",
             "prettier --check .",
@@ -224,7 +234,10 @@ fn everything_else_asks() {
             "ld -plugin ./x.so --version",
             "ldd ./app",
             "strip app",
-            "gcc-ar rcs lib.a a.o",
+            "ar rcs lib.a a.o",
+            "ar t lib.a --plugin ./x.so",
+            "nm --plugin ./x.so a.o",
+            "objdump @args",
             "pkg-config --cfl openssl",
             "clang-format -i src/a.c",
             "docker ps",
@@ -236,6 +249,7 @@ fn everything_else_asks() {
             "docker --version ps",
             "kubectl get pods -A",
             "kubectl version --client",
+            "kubectl completion bash",
             "kubectl delete ns x",
             "kubectl exec p -- ls",
             "kubectl --kubeconfig=x completion bash",
@@ -431,6 +445,7 @@ fn denied_programs_are_seen_in_what_carries_them() {
             "docker container exec c rm x",
             "docker --context p compose -f a.yml exec -T web rm x",
             "docker-compose run --rm web rm x",
+            "podman-compose exec web rm x",
             "podman exec c rm x",
             "kubectl exec -n a p -c main -- rm x",
             "kubectl run t --image=a -- rm x",
@@ -450,6 +465,44 @@ fn denied_programs_are_seen_in_what_carries_them() {
             "npm -w a publish --access public",
             "terraform -chdir=infra destroy -auto-approve",
             "kubectl -n a --context b delete pod p",
+        ],
+    );
+}
+
+#[test]
+fn a_module_is_denied_as_its_program_is() {
+    let denied = rules(
+        &["*"],
+        &[],
+        &["pip install", "pytest", "http.server", "m do"],
+    );
+    check(
+        &denied,
+        "deny",
+        &[
+            "python3 -m pip install x",
+            "python -mpip install x",
+            "python3 -Im pip --quiet install x",
+            "python3 -u -m pip --log f install x",
+            "uv run -m pytest -q",
+            "python3 -m pytest",
+            "python3 -m pytest.__main__",
+            "python3 -m http.server 80",
+            "env python3 -m pip install x",
+            "python3 -m m do",
+            "python3 -mm do",
+            "uv run --module=m do",
+        ],
+    );
+    check(
+        &denied,
+        "allow",
+        &[
+            "python3 -m pip list",
+            "python3 -m pip download install",
+            "python3 -c 'x' -m pip",
+            "python3 x.py -m pytest",
+            "python3 -m venv pytest",
         ],
     );
 }

@@ -1,11 +1,11 @@
-//! The forms in which a deny rule sees one command: under every name, past global options, and as the
-//! interpreters of a script are started.
+//! The forms in which a deny rule sees one command: under every name, past global options, as the
+//! interpreters of a script are started, and as the program whose module runs.
 
 use super::view::{View, chain};
 use crate::model::executable::{Executable, Format};
 use crate::model::path::AbsolutePath;
 use crate::model::script::{SubCommand, Word};
-use crate::policy::knowledge::{Inner, carried};
+use crate::policy::knowledge::{Inner, ValueKind, carried};
 
 /// Global options a deny rule looks past one by one. A line with more is no work of people: it asks.
 const STARTS: usize = 16;
@@ -38,6 +38,7 @@ pub(super) fn forms<'a>(view: &View<'a>) -> Vec<Form<'a>> {
     let mut forms: Vec<Form<'a>> = as_written(view).into_iter().collect();
     if !forms.is_empty() {
         interpreters(view, &mut forms);
+        forms.extend(module(view));
     }
     forms
 }
@@ -60,9 +61,47 @@ fn as_written<'a>(view: &View<'a>) -> Option<Form<'a>> {
     Some(Form {
         paths: found.cloned().chain(written).collect(),
         file,
-        argvs: spellings(view, &names, starts.iter().take(STARTS)),
+        argvs: spellings(&view.sub.argv, &names, starts.iter().take(STARTS)),
         more: starts.len() > STARTS,
         names,
+    })
+}
+
+/// `python -m pip install` is `pip install`, though no file called pip is started.
+fn module<'a>(view: &View<'_>) -> Option<Form<'a>> {
+    let seen = &view.reading.seen;
+    let seen = seen
+        .iter()
+        .find(|seen| seen.kind() == Some(ValueKind::Module))?;
+    let name = seen.value.as_ref().and_then(Word::as_static)?;
+    // Everything behind the module is its own.
+    let option = view.sub.argv.get(seen.index)?.static_prefix();
+    let apart = match option {
+        [b'-', b'-', ..] => !option.contains(&b'='),
+        // The letter comes last, or the module is glued to it.
+        _ => {
+            option
+                .iter()
+                .position(|byte| seen.spelling.last() == Some(byte))
+                == option.len().checked_sub(1)
+        }
+    };
+    let behind = seen.index + 1 + usize::from(apart);
+    let outer = name.split(|byte| *byte == b'.').next().unwrap_or(name);
+    let mut names = vec![name.to_vec()];
+    if outer != name {
+        names.push(outer.to_vec());
+    }
+    let mut own = vec![seen.value.clone()?];
+    own.extend_from_slice(view.sub.argv.get(behind..).unwrap_or_default());
+    let mut starts = vec![1];
+    starts.extend(unread_starts(&own));
+    Some(Form {
+        argvs: spellings(&own, &names, starts.iter().take(STARTS)),
+        more: starts.len() > STARTS,
+        names,
+        paths: Vec::new(),
+        file: None,
     })
 }
 
@@ -158,18 +197,20 @@ fn starts(view: &View<'_>) -> Vec<usize> {
         .iter()
         .any(|seen| seen.spec.is_none() && known.is_some_and(|name_at| seen.index < *name_at));
     if known.is_none() || unknown_option {
-        // What the options take is not known: every word up to the second in a row that is none.
-        for (at, word) in argv.iter().enumerate().skip(1) {
-            let after_option = at > 1 && argv.get(at - 1).is_some_and(is_option);
-            if !is_option(word) && !after_option {
-                break;
-            }
-            starts.push(at + 1);
-        }
+        starts.extend(unread_starts(argv));
     }
     starts.sort_unstable();
     starts.dedup();
     starts
+}
+
+/// The same where it is not known what the options take: behind every word up to the second in a row that
+/// is none.
+fn unread_starts(argv: &[Word]) -> impl Iterator<Item = usize> {
+    let option = |at: usize| argv.get(at).is_some_and(is_option);
+    (1..argv.len())
+        .take_while(move |at| option(*at) || (*at > 1 && option(at - 1)))
+        .map(|at| at + 1)
 }
 
 /// Whether the word looks like a global option; `cargo +nightly` has one too.
@@ -179,11 +220,10 @@ fn is_option(word: &Word) -> bool {
 
 /// The argv in every form a deny rule sees: under each name, and past global options.
 fn spellings<'a>(
-    view: &View<'_>,
+    argv: &[Word],
     names: &[Vec<u8>],
     starts: impl Iterator<Item = &'a usize>,
 ) -> Vec<Vec<Word>> {
-    let argv = &view.sub.argv;
     let span = argv.first().map(|word| word.span).unwrap_or_default();
     let mut spellings = Vec::new();
     for start in starts {

@@ -67,7 +67,7 @@ fn tells_of_itself(view: &View<'_>) -> bool {
             seen.effect(),
             Some(Effect::Harmless | Effect::Neutral | Effect::Known)
         );
-        known && level.tells_with.iter().any(|option| seen.is(option))
+        known && !seen.has_odd_value() && level.tells_with.iter().any(|option| seen.is(option))
     };
     view.sub.argv.len() == 2
         && matches!(reading.seen.as_slice(), [seen] if tells(seen))
@@ -131,6 +131,7 @@ fn only_reads(view: &View<'_>) -> bool {
         .seen
         .iter()
         .all(|seen| match (seen.effect(), seen.kind()) {
+            _ if seen.has_odd_value() => false,
             (Some(Effect::Harmless | Effect::Neutral), _) => true,
             // `host:file` is a file elsewhere, and a shell there.
             (Some(_), Some(ValueKind::Archive)) if lists => seen

@@ -81,6 +81,8 @@ pub(crate) enum ValueKind {
     Program,
     /// A file whose text the program runs.
     Script,
+    /// A module that runs as a program of that name would: `python -m pip`.
+    Module,
     /// An archive: read when the program lists or extracts, else written.
     Archive,
 }
@@ -467,6 +469,7 @@ fn option(text: &str, effect: Effect) -> Result<OptionSpec, String> {
         "SHELL" => ValueKind::Shell,
         "PROGRAM" => ValueKind::Program,
         "SCRIPT" => ValueKind::Script,
+        "MODULE" => ValueKind::Module,
         "ARCHIVE" => ValueKind::Archive,
         _ => ValueKind::Text,
     };

@@ -29,6 +29,12 @@ impl Seen<'_> {
         self.spec.map(|spec| spec.kind)
     }
 
+    /// Whether it has a value although it takes none: `--check=false` of some programs undoes it, others
+    /// refuse it.
+    pub(crate) fn has_odd_value(&self) -> bool {
+        self.value.is_some() && self.spec.is_some_and(|spec| spec.value == Value::None)
+    }
+
     /// Whether it is the option `name`, or an alias of it.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.spec.map_or_else(

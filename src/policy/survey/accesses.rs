@@ -151,7 +151,11 @@ fn options(sub: &SubCommand, reading: &Reading<'_>, facts: &Facts, accesses: &mu
                 }
             }
             ValueKind::Script => accesses.extend(script(value).map(Access::Read)),
-            ValueKind::Text | ValueKind::Command | ValueKind::Shell | ValueKind::Program => {}
+            ValueKind::Text
+            | ValueKind::Command
+            | ValueKind::Shell
+            | ValueKind::Program
+            | ValueKind::Module => {}
         }
     }
 }
