@@ -39,6 +39,9 @@ pub enum Answer {
     Start(Box<Start>),
     /// It fails with this errno.
     Fail(Errno),
+    /// The run is over: it waits until it is killed with the rest of the tree, rather than do what its
+    /// program does when an exec fails.
+    Leave,
 }
 
 /// What was judged of an exec that may start.
@@ -168,6 +171,7 @@ impl<'a> Gate<'a> {
         };
         match self.judge.judge(&attempt) {
             Answer::Fail(errno) => self.fail(waiting, errno),
+            Answer::Leave => {}
             Answer::Start(start) => self.pass(waiting, &attempt, *start),
         }
     }

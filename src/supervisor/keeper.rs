@@ -453,8 +453,13 @@ impl Judge for Keeper<'_> {
             Ok(start) => Answer::Start(Box::new(start)),
             Err(No::Fails(errno)) => Answer::Fail(errno),
             Err(No::Refused(refusal)) => {
+                let over = refusal.is_for_the_end();
                 self.refuse(attempt, *refusal);
-                Answer::Fail(Errno::EACCES)
+                if over {
+                    Answer::Leave
+                } else {
+                    Answer::Fail(Errno::EACCES)
+                }
             }
         }
     }

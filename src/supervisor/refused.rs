@@ -38,6 +38,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// Whether nobody said no: the command ended while the question was open.
+    pub(super) fn is_for_the_end(&self) -> bool {
+        self.reason == Reason::Cancelled && self.by.is_none()
+    }
+
     pub(super) fn of(attempt: &Attempt, reason: Reason) -> Self {
         Self {
             argv: attempt.argv.clone(),
