@@ -133,23 +133,23 @@ fn an_allow_rule_covers_a_run_with_a_network_only_when_it_says_so() {
         let machine = with_network(network);
         ["curl x", "wget x", "make", "curl x; make"].map(|line| machine.answer(&policy, line))
     };
-    assert_eq!(answers(Network::Off), ["allow rule-allow"; 4]);
-    for network in [Network::Loopback, Network::Full] {
-        assert_eq!(
-            answers(network),
-            [
-                "allow rule-allow",
-                "ask unmatched",
-                "ask unmatched",
-                "ask unmatched"
-            ]
-        );
+    for network in [Network::Off, Network::Loopback] {
+        assert_eq!(answers(network), ["allow rule-allow"; 4]);
     }
+    assert_eq!(
+        answers(Network::Full),
+        [
+            "allow rule-allow",
+            "ask unmatched",
+            "ask unmatched",
+            "ask unmatched"
+        ]
+    );
     let judgement = with_network(Network::Full).judge(&policy, "wget x");
     let remedy = judgement.subcommands[0].remedy.as_deref().unwrap();
     assert_eq!(
         remedy,
-        "a run without a network, or `network = true` in the rule `offline`"
+        "a run without the full network, or `network = true` in the rule `offline`"
     );
 }
 

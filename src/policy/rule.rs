@@ -91,7 +91,7 @@ pub(super) struct Conditions {
     pub(super) expires: Option<i64>,
     /// The profile it runs in, where that is narrower than the run's own.
     pub(super) sandbox: Option<ProfileName>,
-    /// Whether it covers a run that has a network.
+    /// Whether it covers a run that reaches other hosts.
     pub(super) network: bool,
 }
 

@@ -46,7 +46,11 @@ fn speaks(rule: &Rule, view: &View<'_>) -> bool {
     })
 }
 
-/// Whether an allow rule covers the run the line would have.
+/// Whether an allow rule covers the run the line would have: one that reaches other hosts only when it says
+/// so. Loopback is a network of the run's own, in which it meets nobody.
 pub(super) fn covers_network(rule: &Rule, view: &View<'_>) -> bool {
-    rule.conditions.network || view.scene.facts.network == Network::Off
+    match view.scene.facts.network {
+        Network::Off | Network::Loopback => true,
+        Network::Full => rule.conditions.network,
+    }
 }

@@ -40,7 +40,7 @@ pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Optio
         },
         Reason::Unmatched => match &answer.offline {
             Some(rule) => format!(
-                "a run without a network, or `network = true` in the rule `{}`",
+                "a run without the full network, or `network = true` in the rule `{}`",
                 Escaped::from(rule.id.as_str())
             ),
             None => unmatched(view, access),

@@ -2,8 +2,8 @@
 
 use shuck_ast::{
     ArrayElem, Assignment, AssignmentValue, BuiltinCommand, Command, CompoundCommand,
-    ConditionalExpr, DeclOperand, HeredocBodyPart, Pattern, PatternPart, Redirect, RedirectTarget, SimpleCommand, Stmt,
-    StmtSeq, Word, WordPart, WordPartNode,
+    ConditionalExpr, DeclOperand, HeredocBodyPart, Pattern, PatternPart, Redirect, RedirectTarget,
+    SimpleCommand, Stmt, StmtSeq, Word, WordPart, WordPartNode,
 };
 use shuck_parser::ShellDialect;
 use shuck_parser::parser::Parser;
