@@ -173,8 +173,12 @@ pub fn covers(sub: &SubCommand, argv: &[Vec<u8>]) -> Option<bool> {
             return Some(known && words.iter().all(|word| word.as_static().is_some()));
         }
         let (first, rest) = words.split_first()?;
-        if first.as_static().is_none() && fits(&first.pieces, b"eval") {
-            // A name known only at run time can be that of `eval`, which runs its arguments.
+        let runs_text = ["eval", "trap"]
+            .iter()
+            .any(|name| fits(&first.pieces, name.as_bytes()));
+        if first.as_static().is_none() && runs_text {
+            // A name known only at run time, which no allow rule covers, can be one of these, which
+            // run their arguments.
             return Some(false);
         }
         let may_be = |name: &str| matches(std::slice::from_ref(first), &[name.into()]);

@@ -2,6 +2,9 @@
 
 use super::{Parsed, Parser};
 
+/// The byte by which bash marks others as quoted; escaped itself, it comes out twice.
+const MARK: u8 = 1;
+
 /// Decoded bytes. The first NUL ends them, since bash builds a C string; reading goes on.
 #[derive(Default)]
 struct Decoded {
@@ -81,12 +84,16 @@ impl Parser<'_, '_> {
                     // Whether the next backslash belongs to it as well depends on the version.
                     return self.fail("an escape `\\c\\`");
                 }
+                if matches!(byte, MARK | 127) {
+                    return self.fail("an escape of a control character");
+                }
                 decoded.push(if byte == b'?' {
                     127
                 } else {
                     byte.to_ascii_uppercase() & 0x1f
                 });
             }
+            MARK => return self.fail("an escape of a control character"),
             byte => decoded.extend(&[b'\\', byte]),
         }
         Ok(())

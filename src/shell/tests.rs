@@ -188,6 +188,16 @@ fn a_substitution_that_starts_like_arithmetic_ends_where_parentheses_are_counted
 }
 
 #[test]
+fn an_escape_that_bash_doubles_is_refused() {
+    for line in ["a $'\\\u{1}'", "a $'\\c\u{1}'", "a $'\\c\u{7f}'"] {
+        assert!(parse(line.as_bytes(), Dialect::Bash).is_err(), "{line:?}");
+    }
+    for line in ["a $'\u{1}'", "a $'\\001\\ca'", "a \\\u{1}"] {
+        assert!(parse(line.as_bytes(), Dialect::Bash).is_ok(), "{line:?}");
+    }
+}
+
+#[test]
 fn a_timed_compound_in_a_substitution_is_opaque() {
     for line in ["a $(time case b in c) d;; esac)", "a \"$(! time { b; })\""] {
         assert!(is_opaque(line), "{line}");
