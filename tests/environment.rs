@@ -10,7 +10,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use tipstaff::model::environment::Environment;
@@ -98,7 +98,7 @@ impl Scratch {
             std::process::id(),
             name.replace(' ', "-")
         );
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
         let scratch = Self(folder);
         scratch.write("hook", "#!/bin/sh\ntouch HOOKED\n", 0o755);

@@ -177,10 +177,20 @@ struct Scratch {
     stubs: PathBuf,
 }
 
+/// Whether this user can make a trusted file: somebody who owns no folder cannot.
+fn has_a_place() -> bool {
+    let there = fs::create_dir_all(Path::new(env!("CARGO_TARGET_TMPDIR")).join("judging"));
+    let why = there.as_ref().err().map(ToString::to_string);
+    if let Some(why) = why {
+        println!("skip: no trusted file can be made here: {why}");
+    }
+    there.is_ok()
+}
+
 impl Scratch {
     /// Stubs have to be trusted files, so they lie outside of anything a run may write.
     fn new(id: &str) -> Self {
-        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join("judging");
         let here = format!("judging-{}-{id}", std::process::id());
         let scratch = Self {
             top: std::env::temp_dir().join(&here),
@@ -289,6 +299,9 @@ fn judged(case: &Case, by_defaults: bool) -> String {
 
 #[test]
 fn what_must_be_stopped_is_and_what_must_pass_does() {
+    if !has_a_place() {
+        return;
+    }
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     let mut names = std::collections::BTreeSet::new();
     for (kind, cases) in kinds() {
@@ -397,6 +410,9 @@ fn unconfined(scratch: &Scratch, case: &Case, line: &str) -> Output {
 /// A case of something that cannot happen would prove nothing: without a supervisor it does.
 #[test]
 fn what_must_be_stopped_would_happen() {
+    if !has_a_place() {
+        return;
+    }
     let mut none = Vec::new();
     let mut ran = 0;
     for (_, cases) in kinds() {
