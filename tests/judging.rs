@@ -179,7 +179,12 @@ struct Scratch {
 
 /// Whether this user can make a trusted file: somebody who owns no folder cannot.
 fn has_a_place() -> bool {
-    let there = fs::create_dir_all(Path::new(env!("CARGO_TARGET_TMPDIR")).join("judging"));
+    let tried = format!(
+        "judging/tried-{}-{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    );
+    let there = fs::create_dir_all(Path::new(env!("CARGO_TARGET_TMPDIR")).join(tried));
     let why = there.as_ref().err().map(ToString::to_string);
     if let Some(why) = why {
         println!("skip: no trusted file can be made here: {why}");
