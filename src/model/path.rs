@@ -76,12 +76,17 @@ impl AbsolutePath {
 
     /// Whether this path is `folder` or lies below it, by components.
     pub fn is_within(&self, folder: &Self) -> bool {
-        self.0.starts_with(&folder.0)
+        // Both are clean, so the bytes tell: comparing component by component costs ten times as much.
+        match self.as_bytes().strip_prefix(folder.as_bytes()) {
+            Some(rest) => rest.is_empty() || rest.starts_with(b"/") || folder.as_bytes() == b"/",
+            None => false,
+        }
     }
 }
 
 fn clean(path: &Path) -> PathBuf {
-    let mut cleaned = PathBuf::from("/");
+    let mut cleaned = PathBuf::with_capacity(path.as_os_str().len() + 1);
+    cleaned.push("/");
     for component in path.components() {
         match component {
             Component::Normal(name) => cleaned.push(name),
@@ -130,5 +135,8 @@ mod tests {
         let root = AbsolutePath::new("/srv/a").unwrap();
         assert!(AbsolutePath::new("/srv/a/x").unwrap().is_within(&root));
         assert!(!AbsolutePath::new("/srv/ab").unwrap().is_within(&root));
+        assert!(!AbsolutePath::new("/srv").unwrap().is_within(&root));
+        assert!(root.is_within(&root));
+        assert!(root.is_within(&AbsolutePath::new("/").unwrap()));
     }
 }

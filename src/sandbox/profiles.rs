@@ -122,10 +122,12 @@ pub fn fill(
         Network::Off | Network::Loopback => {}
         Network::Full => read.extend(paths(&system.network)),
     }
+    let home = facts.environment.home();
+    let homes = [facts.homes, home.as_slice()].concat();
     let found = Search {
         facts,
-        home: facts.environment.home(),
-        closed: Closed::load()?,
+        home,
+        closed: Closed::load(&homes, facts.own)?,
     };
     for path in found.toolchains(&toolchains, &read) {
         if !read.iter().any(|known| path.is_within(known)) {
@@ -261,9 +263,7 @@ impl Search<'_> {
     /// run can write.
     fn grantable(&self, path: &AbsolutePath) -> Option<AbsolutePath> {
         let real = real_path(path, |step| self.is_writable(step))?;
-        let own_home: Vec<AbsolutePath> = self.home.iter().cloned().collect();
-        let homes = [self.facts.homes, &own_home].concat();
-        (!self.closed.holds(&real, &homes, self.facts.own)).then_some(real)
+        (!self.closed.holds(&real)).then_some(real)
     }
 
     fn is_writable(&self, path: &AbsolutePath) -> bool {

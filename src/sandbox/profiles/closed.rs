@@ -4,47 +4,64 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde::Deserialize;
 
-use super::{BrokenTable, table};
+use super::{BrokenTable, paths, table};
 use crate::model::path::AbsolutePath;
 
 /// The table `closed.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Closed {
+struct Table {
     system: Vec<String>,
     names: Vec<String>,
     home: Vec<String>,
     whole: Vec<String>,
 }
 
+/// The table for the homes and the places of one run. Every candidate of a profile is held against
+/// it, so its paths are made once.
+#[derive(Debug)]
+pub(super) struct Closed {
+    /// Names of a folder of keys, wherever it stands.
+    names: Vec<String>,
+    /// Neither these, nor what is in them, nor what holds them.
+    apart: Vec<AbsolutePath>,
+    /// Not these and not what holds them; what is in them may be opened.
+    whole: Vec<AbsolutePath>,
+}
+
 impl Closed {
-    pub(super) fn load() -> Result<Self, BrokenTable> {
-        table(
+    /// The table, for `homes` of the host and `own` places of ours.
+    pub(super) fn load(homes: &[AbsolutePath], own: &[AbsolutePath]) -> Result<Self, BrokenTable> {
+        let table: Table = table(
             "closed",
             include_str!("../../../policies/profiles/closed.toml"),
-        )
+        )?;
+        let keys = homes
+            .iter()
+            .flat_map(|home| table.home.iter().map(move |name| home.join(name)));
+        let mut apart = paths(&table.system);
+        apart.extend(keys);
+        apart.extend_from_slice(own);
+        let mut whole = paths(&table.whole);
+        whole.extend_from_slice(homes);
+        Ok(Self {
+            names: table.names,
+            apart,
+            whole,
+        })
     }
 
-    /// Whether granting `real` (links followed) would open something closed: for `homes` themselves,
-    /// `own` places of ours, and the table.
-    pub(super) fn holds(
-        &self,
-        real: &AbsolutePath,
-        homes: &[AbsolutePath],
-        own: &[AbsolutePath],
-    ) -> bool {
-        let holds = |place: &AbsolutePath| place.is_within(real);
-        let touches = |place: &AbsolutePath| holds(place) || real.is_within(place);
-        let named = |text: &String| AbsolutePath::new(text).ok();
+    /// Whether granting `real` (links followed) would open something closed.
+    pub(super) fn holds(&self, real: &AbsolutePath) -> bool {
         let keys = real.as_path().components().any(|component| {
             let component = component.as_os_str();
             self.names.iter().any(|name| component == name.as_str())
         });
-        let below = |home: &AbsolutePath| self.home.iter().any(|name| touches(&home.join(name)));
-        keys || self.system.iter().filter_map(named).any(|at| touches(&at))
-            || self.whole.iter().filter_map(named).any(|at| holds(&at))
-            || own.iter().any(touches)
-            || homes.iter().any(|home| holds(home) || below(home))
+        keys || self
+            .apart
+            .iter()
+            .any(|place| place.is_within(real) || real.is_within(place))
+            || self.whole.iter().any(|place| place.is_within(real))
     }
 }
 
