@@ -1,8 +1,7 @@
-//! Whether a gate can stand here, found by doing it: a throw-away child executes this very program, and
-//! is stopped after the exec and before its first instruction.
+//! Whether a gate can stand here. A run finds out from its own child; `doctor` has a throw-away child
+//! execute this very program, and stops it after the exec and before its first instruction.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::sync::OnceLock;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -20,19 +19,29 @@ use super::held::HeldChild;
 use super::park::{self, Gate};
 use super::probe::{opened, throw};
 
-/// The gate of a run on this host: wanted where a throw-away child proved it, which is tried once a
-/// process; otherwise none, with the reason and the remedy.
-pub fn gate() -> Gate {
-    static FOUND: OnceLock<Gate> = OnceLock::new();
-    FOUND
-        .get_or_init(|| match tried() {
-            Ok(()) => Gate::Wanted,
-            Err(error) => Gate::None(reason(&error)),
-        })
-        .clone()
+/// The gate of a run on this host: wanted where a throw-away child proved it, otherwise none, with the
+/// reason and the remedy.
+pub(super) fn tried() -> Gate {
+    match try_out() {
+        Ok(()) => Gate::Wanted,
+        Err(error) => none(&error),
+    }
 }
 
-fn tried() -> Result<(), SandboxError> {
+/// Whether `error` means that there can be no gate here, so that a child has to do without.
+pub(super) fn cannot_stand(error: &SandboxError) -> bool {
+    let listener = matches!(error, SandboxError::Step { step, .. } if *step == Step::Listener);
+    let traced =
+        matches!(error, SandboxError::Unproved { claim, .. } if *claim == super::proof::GATED);
+    listener || traced
+}
+
+/// No gate, since `error` was in its way.
+pub(super) fn none(error: &SandboxError) -> Gate {
+    Gate::None(reason(error))
+}
+
+fn try_out() -> Result<(), SandboxError> {
     let own = opened("/proc/self/exe", OFlag::O_PATH)?;
     throw(
         Network::Off,

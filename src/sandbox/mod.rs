@@ -12,6 +12,7 @@ mod error;
 pub mod filter;
 mod gate;
 mod held;
+mod links;
 mod park;
 mod probe;
 pub mod profiles;
@@ -23,7 +24,6 @@ mod view;
 
 pub use blueprint::Opened;
 pub use error::SandboxError;
-pub use gate::gate;
 pub use held::{HeldChild, live};
 pub use park::{Gate, Order, Parked, Parts, StdioFd, park};
 pub use probe::{Layer, Probe, probe};

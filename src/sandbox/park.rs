@@ -19,6 +19,7 @@ use super::blueprint::{Builder, Landlock, Opened, SCOPES, grants};
 use super::canary::Canary;
 use super::error::SandboxError;
 use super::filter::{self, UnixSockets};
+use super::gate;
 use super::held::HeldChild;
 use super::proof::{self, Claims, Proof};
 use super::temporary::Temporary;
@@ -61,7 +62,7 @@ pub struct Order<'a> {
 /// answered it waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// It does; the proof says so, or there is no parked child.
+    /// It does where the host allows one; the proof says so, or why there is none.
     Wanted,
     /// It does not, and why.
     None(String),
@@ -268,16 +269,27 @@ pub(super) struct Stood {
     pub(super) listener: Option<OwnedFd>,
 }
 
-/// Parks with namespaces where the host gives them, and without where it does not; the proof then says
-/// which step failed.
-fn set_apart(mut recipe: Recipe<'_>) -> Result<Stood, SandboxError> {
-    let parked = stand(&recipe, None);
-    match parked {
-        Err(SandboxError::NoNamespaces { .. }) => {}
-        parked => return parked,
+/// Parks behind a gate and with namespaces where the host gives them, and without where it does not; the
+/// proof then says which step failed. The child itself finds out, so that nothing is tried twice where
+/// all of it works.
+fn set_apart(recipe: Recipe<'_>) -> Result<Stood, SandboxError> {
+    match in_namespaces(recipe) {
+        Err(error) if *recipe.gate == Gate::Wanted && gate::cannot_stand(&error) => {
+            let gate = &gate::none(&error);
+            in_namespaces(Recipe { gate, ..recipe })
+        }
+        stood => stood,
     }
-    recipe.root = None;
-    stand(&recipe, parked.err().as_ref())
+}
+
+fn in_namespaces(recipe: Recipe<'_>) -> Result<Stood, SandboxError> {
+    match stand(&recipe, None) {
+        Err(fallen @ SandboxError::NoNamespaces { .. }) => {
+            let root = None;
+            stand(&Recipe { root, ..recipe }, Some(&fallen))
+        }
+        stood => stood,
+    }
 }
 
 /// Forks the child of `recipe` and proves it. `fallen`: why it has no namespaces.
@@ -301,6 +313,7 @@ fn name_of(terminal: &OwnedFd) -> Option<AbsolutePath> {
 }
 
 /// What a child is forked from, in the words of this stage.
+#[derive(Clone, Copy)]
 pub(super) struct Recipe<'a> {
     pub(super) stdio: [BorrowedFd<'a>; 3],
     pub(super) folder: Folder<'a>,

@@ -8,7 +8,7 @@ mod closed;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -16,6 +16,8 @@ use crate::model::environment::Environment;
 use crate::model::path::AbsolutePath;
 use crate::model::profile::{Network, Profile, ProfileName};
 use closed::{Closed, has_program};
+
+use super::links::Follower;
 
 /// What a profile is filled from.
 #[derive(Clone, Copy, Debug)]
@@ -227,9 +229,10 @@ impl Search<'_> {
             }
         }
         found.dedup();
+        let mut follower = Follower::default();
         found
             .iter()
-            .filter_map(|path| self.grantable(path))
+            .filter_map(|path| self.grantable(&mut follower, path))
             .collect()
     }
 
@@ -261,13 +264,13 @@ impl Search<'_> {
 
     /// The real path, unless granting it would open what stays closed, or it is reached through what a
     /// run can write.
-    fn grantable(&self, path: &AbsolutePath) -> Option<AbsolutePath> {
-        let real = real_path(path, |step| self.is_writable(step))?;
+    fn grantable(&self, follower: &mut Follower, path: &AbsolutePath) -> Option<AbsolutePath> {
+        let written = [self.facts.workspace, self.facts.temporary];
+        let followed = follower.follow(path.as_path(), |step| {
+            written.iter().any(|root| step.starts_with(root))
+        })?;
+        let real = AbsolutePath::new(followed.real).ok()?;
         (!self.closed.holds(&real)).then_some(real)
-    }
-
-    fn is_writable(&self, path: &AbsolutePath) -> bool {
-        path.is_within(self.facts.workspace) || path.is_within(self.facts.temporary)
     }
 }
 
@@ -287,55 +290,6 @@ fn shown_homes(seen: &[String], folders: &[AbsolutePath]) -> Vec<AbsolutePath> {
         homes.extend(above.filter_map(|home| AbsolutePath::new(home).ok()));
     }
     homes
-}
-
-/// `path` with every link followed; `None` when it does not exist, when it turns too often (ELOOP), or
-/// when a step on the way is `forbidden`. path_resolution(7)
-fn real_path(
-    path: &AbsolutePath,
-    forbidden: impl Fn(&AbsolutePath) -> bool,
-) -> Option<AbsolutePath> {
-    const TURNS: usize = 40;
-    let root = AbsolutePath::new("/").ok()?;
-    let (mut real, mut turns) = (root.clone(), 0usize);
-    let mut left: Vec<PathBuf> = pieces(path.as_path());
-    while let Some(piece) = left.pop() {
-        if piece == Path::new("..") {
-            real = real.parent().unwrap_or_else(|| root.clone());
-            continue;
-        }
-        let next = real.join(&piece);
-        if forbidden(&next) {
-            return None;
-        }
-        let kind = next.as_path().symlink_metadata().ok()?.file_type();
-        if !kind.is_symlink() {
-            real = next;
-            continue;
-        }
-        turns += 1;
-        if turns > TURNS {
-            return None;
-        }
-        let target = std::fs::read_link(next.as_path()).ok()?;
-        if target.is_absolute() {
-            real = root.clone();
-        }
-        left.extend(pieces(&target));
-    }
-    Some(real)
-}
-
-/// The components of `path`, last first.
-fn pieces(path: &Path) -> Vec<PathBuf> {
-    path.components()
-        .rev()
-        .filter_map(|component| match component {
-            Component::Normal(name) => Some(PathBuf::from(name)),
-            Component::ParentDir => Some(PathBuf::from("..")),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::fs;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use landlock::{AccessFs, BitFlags};
 use nix::libc;
@@ -22,6 +22,7 @@ use crate::sys::child::{Bind, Entry, Root, Rule, What};
 
 use super::blueprint::{Grant, Landlock, Opened, grants};
 use super::error::SandboxError;
+use super::links::{Followed, Follower};
 
 /// A file that exists in the root and that no rule grants: what shows that the ruleset is in force.
 pub(super) const WITNESS: &CStr = c"/.tipstaff";
@@ -39,9 +40,6 @@ const LINKS: [(&str, &str); 5] = [
 const SCRATCH: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 const PROCESSES: &str = "/proc";
-
-/// How often the links of one path may turn. path_resolution(7)
-const TURNS: usize = 40;
 
 /// What the root is made of beside the profile.
 pub(super) struct Needs<'a> {
@@ -121,12 +119,13 @@ struct Plan {
     mounts: BTreeMap<PathBuf, Shown>,
     links: BTreeMap<PathBuf, PathBuf>,
     own: BTreeMap<PathBuf, What>,
+    follower: Follower,
 }
 
 impl Plan {
     /// Shows `path` where it is: the links on the way to it as links, and what it leads to as a mount.
     fn show(&mut self, path: &Path, grant: Grant) {
-        let Some((links, real)) = trace(path) else {
+        let Some(Followed { links, real }) = self.follower.follow(path, |_| false) else {
             return;
         };
         self.links.extend(links);
@@ -161,18 +160,15 @@ impl Plan {
 
     /// Forgets mounts and links that a mount above them shows already.
     fn drop_inner(&mut self) {
-        let outer: Vec<(PathBuf, Grant)> = self
+        let outer: BTreeMap<PathBuf, Grant> = self
             .mounts
             .iter()
             .map(|(at, shown)| (at.clone(), shown.grant))
             .collect();
         // The nearest above decides: a folder to be written may lie in one that is only read.
-        let above = |path: &Path| {
-            let holds = |at: &PathBuf| path != at && path.starts_with(at);
-            outer.iter().rev().find(|(at, _)| holds(at))
-        };
+        let above = |path: &Path| path.ancestors().skip(1).find_map(|above| outer.get(above));
         self.mounts.retain(|at, shown| {
-            above(at).is_none_or(|(_, grant)| shown.grant == Grant::Write && *grant == Grant::Read)
+            above(at).is_none_or(|grant| shown.grant == Grant::Write && *grant == Grant::Read)
         });
         self.links.retain(|at, _| above(at).is_none());
     }
@@ -267,46 +263,6 @@ fn bind(shown: &Shown) -> Result<Bind, SandboxError> {
         id: shown.id,
         attributes,
     })
-}
-
-/// The links on the way along `path` with what they say, and where it ends; `None` when it is not there.
-fn trace(path: &Path) -> Option<(Vec<(PathBuf, PathBuf)>, PathBuf)> {
-    let mut links = Vec::new();
-    let mut real = PathBuf::from("/");
-    let mut left: Vec<PathBuf> = pieces(path);
-    while let Some(piece) = left.pop() {
-        if piece == Path::new("..") {
-            real.pop();
-            continue;
-        }
-        let next = real.join(&piece);
-        if !next.symlink_metadata().ok()?.file_type().is_symlink() {
-            real = next;
-            continue;
-        }
-        let text = fs::read_link(&next).ok()?;
-        if text.is_absolute() {
-            real = PathBuf::from("/");
-        }
-        left.extend(pieces(&text));
-        links.push((next, text));
-        if links.len() > TURNS {
-            return None;
-        }
-    }
-    Some((links, real))
-}
-
-/// The components of `path`, last first.
-fn pieces(path: &Path) -> Vec<PathBuf> {
-    path.components()
-        .rev()
-        .filter_map(|component| match component {
-            Component::Normal(name) => Some(PathBuf::from(name)),
-            Component::ParentDir => Some(PathBuf::from("..")),
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-        })
-        .collect()
 }
 
 fn c_string(path: &Path) -> Result<CString, SandboxError> {

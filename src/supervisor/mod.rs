@@ -236,7 +236,7 @@ impl Supervisor {
             cwd: run.ground.cwd_folder(),
             temporary,
             stdio: stdio(relay)?,
-            gate: sandbox::gate(),
+            gate: sandbox::Gate::Wanted,
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::model::level::Level;
 use crate::model::profile::{Identity, Network};
-use crate::sandbox::SandboxError;
 use crate::sandbox::sample::Sample;
+use crate::sandbox::{Gate, SandboxError};
 
 fn sample() -> Sample {
     Sample::new("/usr/bin/true", &["true"])
@@ -94,13 +94,13 @@ fn loopback_has_a_network_of_its_own_or_names_what_is_missing() {
 #[test]
 fn behind_a_gate_the_level_is_two() {
     let (_kept, parked) = Sample {
-        gate: crate::sandbox::gate(),
+        gate: Gate::Wanted,
         ..sample()
     }
     .park()
     .unwrap();
     let proof = parked.proof();
-    let gated = crate::sandbox::gate() == crate::sandbox::Gate::Wanted;
+    let gated = crate::sandbox::gate::tried() == Gate::Wanted;
     assert_eq!(proof.level() >= Level::L2, gated, "{:?}", proof.lines());
     assert_eq!(parked.into_parts().listener.is_some(), gated);
 }

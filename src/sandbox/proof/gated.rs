@@ -55,7 +55,15 @@ pub(super) fn answer_exec(listener: BorrowedFd<'_>, child: Pid) -> Result<(), Sa
             found: format!("call {} of process {} waits", waiting.number, waiting.tid),
         });
     }
-    notify::fail(listener, waiting.id, ANSWER).map_err(SandboxError::prepare("ioctl"))
+    notify::fail(listener, waiting.id, ANSWER).map_err(unanswered)
+}
+
+/// The kernel hands no exec over, or takes no answer: there can be no gate. seccomp_unotify(2)
+fn unanswered(errno: Errno) -> SandboxError {
+    SandboxError::Unproved {
+        claim: GATED,
+        found: format!("the listener answers {}", name(errno)),
+    }
 }
 
 /// The exec that has to wait at `listener` now.
@@ -76,5 +84,5 @@ pub(in crate::sandbox) fn next_exec(
             Err(errno) => return Err(SandboxError::prepare("poll")(errno)),
         }
     }
-    notify::receive(listener).map_err(SandboxError::prepare("ioctl"))
+    notify::receive(listener).map_err(unanswered)
 }
