@@ -14,6 +14,7 @@ mod corpus;
 mod drive;
 mod fuzz;
 mod generate;
+mod given;
 mod hostile;
 mod mutate;
 mod rng;

@@ -17,7 +17,7 @@ use tipstaff::shell::parse;
 use super::drive::{CWD, HOME, Stage, Traced};
 use super::rng::Rng;
 use super::trace::{self, Started};
-use super::{Options, Report, bait, corpus, generate, halves, mutate, show};
+use super::{Options, Report, bait, corpus, generate, given, halves, mutate, show};
 
 /// What the ratios may be, in percent.
 const OPAQUE: f64 = 2.0;
@@ -40,6 +40,8 @@ struct Count {
     started: usize,
     dynamic: usize,
     dynamic_by_parse: usize,
+    /// Started commands known to the word, one of which is written as a variable.
+    filled: usize,
     /// Why lines were opaque or rejected, and how often.
     reasons: BTreeMap<String, usize>,
     /// Lines with a command nobody predicted.
@@ -59,6 +61,7 @@ impl Count {
         self.started += other.started;
         self.dynamic += other.dynamic;
         self.dynamic_by_parse += other.dynamic_by_parse;
+        self.filled += other.filled;
         for (reason, count) in other.reasons {
             *self.reasons.entry(reason).or_default() += count;
         }
@@ -90,7 +93,12 @@ pub fn run(options: &Options, report: &mut Report) {
     judge_bait(
         options,
         report,
-        &ask(&baits(options.seed, options.lines / 2)),
+        &ask(&distinct(options.seed, options.lines / 2, bait::line)),
+    );
+    judge_given(
+        options,
+        report,
+        &ask(&distinct(options.seed, options.lines / 2, given::line)),
     );
 }
 
@@ -106,12 +114,12 @@ fn ask(lines: &[Vec<u8>]) -> Count {
     .fold(Count::default(), Count::merge)
 }
 
-/// Distinct lines that carry text from elsewhere to where it may be evaluated.
-fn baits(seed: u64, count: usize) -> Vec<Vec<u8>> {
+/// Distinct lines that one of the smaller grammars makes.
+fn distinct(seed: u64, count: usize, make: fn(&mut Rng) -> String) -> Vec<Vec<u8>> {
     let mut rng = Rng::new(seed);
     let mut made = BTreeSet::new();
     while made.len() < count {
-        made.insert(bait::line(&mut rng).into_bytes());
+        made.insert(make(&mut rng).into_bytes());
     }
     made.into_iter().collect()
 }
@@ -281,6 +289,7 @@ fn compare(
         }
         count.started += 1;
         count.dynamic_by_parse += usize::from(shape(scripts.parsed, &started.argv).is_some());
+        count.filled += usize::from(filled(scripts.parsed, &started.argv, line));
         if let Some(reason) = shape(scripts.surveyed, &started.argv) {
             count.dynamic += 1;
             *count
@@ -325,6 +334,18 @@ impl Predicted<'_> {
     }
 }
 
+/// Whether a started command was known to the word, although a word of it is written as a variable.
+fn filled(script: &Script, argv: &[Vec<u8>], line: &[u8]) -> bool {
+    script.subcommands.iter().any(|sub| {
+        let variable = sub.argv.iter().any(|word| {
+            let written = line.get(word.span.start..word.span.end);
+            let value = word.as_static().unwrap_or(b"$");
+            written.is_some_and(|written| written.contains(&b'$')) && !value.contains(&b'$')
+        });
+        variable && trace::covers(sub, argv) == Some(true)
+    })
+}
+
 /// Why a started command was known by its shape alone.
 fn shape(script: &Script, argv: &[Vec<u8>]) -> Option<&'static str> {
     let covers = |sub: &&SubCommand| trace::covers(sub, argv);
@@ -361,6 +382,38 @@ fn judge_bait(options: &Options, report: &mut Report, count: &Count) {
     report.check(
         "soundness of values: the bait is real",
         count.sprung > 0,
+        &said,
+    );
+}
+
+/// Commands in a hundred lines with given values that have to be known, for the hunt to be one.
+const FILLED: usize = 25;
+
+fn judge_given(options: &Options, report: &mut Report, count: &Count) {
+    if let Some(error) = &count.failed {
+        report.check("soundness of variables: the driver", false, error);
+    }
+    println!(
+        "     variables, seed {}: {} lines run, {} accepted, {} of them opaque; {} commands started, {} of them with a value put in",
+        options.seed, count.run, count.accepted, count.opaque, count.started, count.filled
+    );
+    for (line, what) in count.missed.iter().take(options.show.max(10)) {
+        println!(
+            "     missed: {what}\n             in {}",
+            line.escape_ascii()
+        );
+    }
+    let said = format!("{} of {} started", count.missed.len(), count.started);
+    report.check(
+        "soundness of variables: commands nobody predicted",
+        count.missed.is_empty(),
+        &said,
+    );
+    let wanted = count.run * FILLED / 100;
+    let said = format!("{}, at least {wanted} wanted", count.filled);
+    report.check(
+        "soundness of variables: values were put in",
+        count.filled >= wanted,
         &said,
     );
 }

@@ -11,6 +11,7 @@ impl Parser<'_, '_> {
     /// Text up to the matching `close`, one of `)` and `]`; moves past it.
     pub(super) fn arithmetic(&mut self, close: u8) -> Parsed<()> {
         self.state.evaluates = true;
+        self.state.values.risk();
         let start = self.pos;
         let open = if close == b')' { b'(' } else { b'[' };
         let mut depth = 0_usize;

@@ -1,7 +1,7 @@
 //! Built-in commands that change how the rest of the line is read, where it runs, or what runs.
 
 use super::{Parsed, Parser};
-use crate::model::script::{Dynamic, Span, SyntaxError, Word};
+use crate::model::script::{Dynamic, Piece, Span, SyntaxError, Word};
 
 /// Whether a function of this name replaces something rules know by name, or is called unasked.
 pub(super) fn is_shadowed(name: &[u8]) -> bool {
@@ -84,7 +84,13 @@ impl Parser<'_, '_> {
         let Some(program) = subcommand.argv.first() else {
             return Ok(());
         };
-        if program.as_static().is_none() {
+        if let Some(name) = program.as_static() {
+            let name = name.to_vec();
+            self.state.values.called(&name);
+        } else {
+            if !names_file(program) {
+                self.state.values.fail();
+            }
             let reason = program.dynamic();
             if matches!(
                 reason,
@@ -108,9 +114,11 @@ impl Parser<'_, '_> {
         };
         let Some((Some(name), arguments)) = words.split_first() else {
             // `command $x`: a built-in whose name is not known.
+            self.state.values.lose();
             self.state.whereabouts.forget();
             return Ok(());
         };
+        self.note_subscripts(name, arguments);
         match name.as_slice() {
             b"cd" => self.change_folder(arguments),
             b"pushd" | b"popd" => self.state.whereabouts.forget(),
@@ -130,9 +138,12 @@ impl Parser<'_, '_> {
                 let option: &[u8] = if name == b"printf" { b"-v" } else { b"-p" };
                 let operands = self.operands(index, arguments.len());
                 self.optional_name(option, &operands);
+                if name == b"printf" {
+                    self.note_counted(arguments);
+                }
                 self.assigning(name, arguments, index, span);
             }
-            b"compgen" if runs_by_option(arguments, b"WCF") => {
+            b"compgen" if runs_by_option(arguments, b"WCFV") => {
                 self.opaque(span, "commands that a completion runs");
             }
             b"jobs" if runs_by_option(arguments, b"x") => {
@@ -182,7 +193,7 @@ impl Parser<'_, '_> {
     }
 
     /// The last `count` words of a sub-command.
-    fn operands(&mut self, index: usize, count: usize) -> Vec<Word> {
+    pub(super) fn operands(&mut self, index: usize, count: usize) -> Vec<Word> {
         let argv = self.reserved(index).map(|sub| sub.argv.as_slice());
         let argv = argv.unwrap_or_default();
         argv.get(argv.len().saturating_sub(count)..)
@@ -260,8 +271,15 @@ impl Parser<'_, '_> {
             Some(text) if text.starts_with(b"-") || signals.is_empty() => {}
             Some(text) => {
                 let text = text.clone();
-                if self.deferred(|parser| parser.carried(&text, index, span))? {
+                let point = self.state.values.point();
+                self.state.values.note_trap();
+                let moves = self.deferred(|parser| parser.carried(&text, index, span))?;
+                if moves {
                     self.state.whereabouts.lose();
+                }
+                if self.state.values.risked(point) {
+                    // An error in it ends whatever it interrupts.
+                    self.state.values.lose();
                 }
             }
         }
@@ -274,6 +292,7 @@ impl Parser<'_, '_> {
             self.opaque(span, "`source` of a file known only at run time");
         }
         self.state.whereabouts.lose();
+        self.state.values.lose();
     }
 
     /// `set`: harmless where it only makes the shell stricter, louder, or sets the arguments.
@@ -299,6 +318,19 @@ impl Parser<'_, '_> {
             }
         }
     }
+}
+
+/// Whether a word known only at run time is one word with a slash, and so a file and no built-in.
+fn names_file(word: &Word) -> bool {
+    let mut slash = false;
+    let whole = word.pieces.iter().all(|piece| match piece {
+        Piece::Text(text) => {
+            slash |= text.contains(&b'/');
+            true
+        }
+        Piece::Dynamic { quoted, .. } => *quoted,
+    });
+    whole && slash
 }
 
 /// Whether options of a built-in command, or words from elsewhere, make it run what its words say.

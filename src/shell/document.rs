@@ -2,6 +2,7 @@
 
 use super::cursor::is_meta;
 use super::folder::Whereabouts;
+use super::values::Point;
 use super::{Parsed, Parser, limit};
 use crate::model::script::{Context, SyntaxError, Word};
 
@@ -18,6 +19,7 @@ pub(super) struct Pending {
     /// Where that sub-command stands: what its body runs, runs there.
     context: Context,
     whereabouts: Whereabouts,
+    values: Point,
 }
 
 /// The body of a here-document with tabs stripped, and whether its delimiter was found.
@@ -46,6 +48,7 @@ impl Parser<'_, '_> {
             redirection,
             context: self.state.context,
             whereabouts: self.state.whereabouts.clone(),
+            values: self.state.values.point(),
         });
         if self.state.pending.len() > limit::DOCUMENTS {
             return Err(SyntaxError::Limit("open here-documents"));
@@ -149,7 +152,12 @@ impl Parser<'_, '_> {
         }
         let context = std::mem::replace(&mut self.state.context, pending.context);
         let here = std::mem::replace(&mut self.state.whereabouts, pending.whereabouts);
+        // A value given behind the command, on the same line, is not the one it sees.
+        let changed = self.state.values.changed(pending.values);
+        let hidden = self.state.values.hide(changed);
+        self.state.values.hide(changed || hidden);
         let result = self.inner(&body.text, span, |inner| inner.document_expansions());
+        self.state.values.hide(hidden);
         self.state.context = context;
         self.state.whereabouts = here;
         result

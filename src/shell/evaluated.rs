@@ -63,8 +63,16 @@ impl Parser<'_, '_> {
     pub(super) fn note_evaluated(&mut self, start: usize, end: usize) {
         let text = self.slice(start, end);
         let span = self.span(start, end);
+        if text.windows(2).any(|two| two == b"$'") {
+            // What it decodes to may be the name of any variable.
+            self.state.values.lose();
+        }
         let evaluated = &mut self.state.evaluated;
         evaluated.names.extend(names(text));
+        if text.iter().any(|byte| QUOTES.contains(byte)) {
+            let bare: Vec<u8> = unquoted(text).collect();
+            evaluated.names.extend(names(&bare));
+        }
         evaluated.positional |= holds_argument(text);
         evaluated.glued |= is_glued(text);
         if text.contains(&b'`') || text.windows(2).any(|two| two == b"$(" || two == b"${") {
@@ -113,29 +121,32 @@ impl Evaluated {
         integer
     }
 
-    /// Whether something evaluated may be text that a program or a file gave.
-    pub(super) fn is_foreign(&self, script: &Script, line: &[u8]) -> bool {
+    /// The variables whose values are evaluated; none if something evaluated may be text that a program
+    /// or a file gave.
+    pub(super) fn reached(&self, script: &Script, line: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
         if self.positional || self.texts.len() + self.words.len() > TEXTS {
-            return true;
+            return None;
         }
         let mut names = self.names.clone();
         for span in &self.texts {
-            let Some(printed) = self.substitutions.printed(script, *span) else {
-                return true;
-            };
-            names.extend(printed);
+            names.extend(self.substitutions.printed(script, *span)?);
         }
         for word in &self.words {
-            let Some(links) = self.links(script, word, line) else {
-                return true;
-            };
-            names.extend(links);
+            names.extend(self.links(script, word, line)?);
         }
-        !names.is_empty() && self.foreign_names(names, script, line)
+        if names.is_empty() {
+            return Some(names);
+        }
+        self.follow_names(names, script, line)
     }
 
     /// Follows the evaluated names through the values they get, and the names in those.
-    fn foreign_names(&self, names: BTreeSet<Vec<u8>>, script: &Script, line: &[u8]) -> bool {
+    fn follow_names(
+        &self,
+        names: BTreeSet<Vec<u8>>,
+        script: &Script,
+        line: &[u8],
+    ) -> Option<BTreeSet<Vec<u8>>> {
         let values = self.values(script);
         let mut left: Vec<Vec<u8>> = names.iter().cloned().collect();
         let mut reached = names;
@@ -145,16 +156,17 @@ impl Evaluated {
             if glued && !all {
                 // Any name may come of it, and `_` or `BASH_REMATCH` hold what was substituted.
                 if self.substitutions.len() > 0 {
-                    return true;
+                    return None;
                 }
                 all = true;
+                reached.extend(values.keys().map(|name| name.to_vec()));
                 left.extend(values.keys().map(|name| name.to_vec()));
             }
             let Some(name) = left.pop() else {
-                return false;
+                return Some(reached);
             };
             if FILLED.contains(&name.as_slice()) {
-                return true;
+                return None;
             }
             for given in values.get(name.as_slice()).into_iter().flatten() {
                 let names = match given {
@@ -165,7 +177,7 @@ impl Evaluated {
                         glued |= joins(word);
                         match self.links(script, word, line) {
                             Some(names) if substitutions <= TEXTS => names,
-                            Some(_) | None => return true,
+                            Some(_) | None => return None,
                         }
                     }
                 };
@@ -280,11 +292,7 @@ fn elements(text: &[u8]) -> Option<Vec<Vec<u8>>> {
             return None;
         }
         // Quotes vanish: `a"b"` is `ab`.
-        let bare: Vec<u8> = word
-            .iter()
-            .copied()
-            .filter(|byte| !b"'\"\\".contains(byte))
-            .collect();
+        let bare: Vec<u8> = unquoted(word).collect();
         found.extend(names(&bare));
     }
     Some(found)
@@ -292,11 +300,7 @@ fn elements(text: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 /// Whether an expansion in an evaluated text touches a name or another expansion.
 fn is_glued(text: &[u8]) -> bool {
-    let bare: Vec<u8> = text
-        .iter()
-        .copied()
-        .filter(|byte| !b"'\"\\".contains(byte))
-        .collect();
+    let bare: Vec<u8> = unquoted(text).collect();
     let at = |place: usize| bare.get(place).copied().unwrap_or(0);
     let joins = |byte: u8| continues_name(byte) || b"})$`".contains(&byte);
     let mut backquoted = false;
@@ -313,6 +317,13 @@ fn is_glued(text: &[u8]) -> bool {
             _ => false,
         }
     })
+}
+
+const QUOTES: &[u8] = b"'\"\\";
+
+/// A text without its quotes.
+fn unquoted(text: &[u8]) -> impl Iterator<Item = u8> {
+    text.iter().copied().filter(|byte| !QUOTES.contains(byte))
 }
 
 fn is_special(byte: u8) -> bool {

@@ -14,6 +14,8 @@ pub(super) struct Whereabouts {
     moves: usize,
     /// Text that runs at unforeseen moments changes the folder: nothing is known any more.
     lost: bool,
+    /// Every `cd` so far surely worked, as within a chain of `&&`; else `$PWD` may be an earlier folder.
+    sure: bool,
     /// `CDPATH` was assigned, so a relative `cd` can lead anywhere.
     searched: bool,
 }
@@ -24,6 +26,7 @@ impl Default for Whereabouts {
             folder: Folder::Start,
             moves: 0,
             lost: false,
+            sure: true,
             searched: false,
         }
     }
@@ -42,6 +45,8 @@ impl Whereabouts {
     /// `cd TARGET` succeeded.
     pub(super) fn enter(&mut self, target: &[u8]) {
         self.moves += 1;
+        // An absolute one makes up for those before it, as long as it worked.
+        self.sure |= target.starts_with(b"/");
         self.folder = if target.is_empty() || (self.searched && !target.starts_with(b"/")) {
             Folder::Unknown
         } else if target.starts_with(b"/") {
@@ -70,6 +75,16 @@ impl Whereabouts {
         self.lost = true;
     }
 
+    /// What follows runs whether the moves before it worked or not.
+    pub(super) fn doubt(&mut self) {
+        self.sure = false;
+    }
+
+    /// Whether the shell surely stands where it is thought to.
+    pub(super) fn is_sure(&self) -> bool {
+        self.sure && !self.lost
+    }
+
     /// `CDPATH` was given a value.
     pub(super) fn search(&mut self) {
         self.searched = true;
@@ -83,6 +98,7 @@ impl Whereabouts {
     pub(super) fn return_to(&mut self, earlier: &Self) {
         self.folder = earlier.folder.clone();
         self.moves = earlier.moves;
+        self.sure = earlier.sure;
     }
 }
 
@@ -101,21 +117,26 @@ impl Parser<'_, '_> {
         production: impl FnOnce(&mut Self) -> Parsed<T>,
     ) -> Parsed<T> {
         let before = self.state.whereabouts.clone();
+        let point = self.state.values.point();
         let result = production(self);
         self.state.whereabouts.return_to(&before);
+        self.state.values.return_to(point);
         result
     }
 
-    /// A part that may or may not run: if it moves, the folder is unknown afterwards.
+    /// A part that may or may not run: if it moves, the folder is unknown afterwards, and so are the
+    /// variables it changes.
     pub(super) fn branch<T>(
         &mut self,
         production: impl FnOnce(&mut Self) -> Parsed<T>,
     ) -> Parsed<T> {
         let before = self.state.whereabouts.moves();
+        let point = self.state.values.point();
         let result = production(self);
         if self.state.whereabouts.moves() != before {
             self.state.whereabouts.forget();
         }
+        self.state.values.forget_since(point);
         result
     }
 
@@ -126,7 +147,7 @@ impl Parser<'_, '_> {
     ) -> Parsed<T> {
         let first = self.state.script.subcommands.len();
         let before = self.state.whereabouts.moves();
-        let result = production(self);
+        let result = self.rounds(production);
         if self.state.whereabouts.moves() != before {
             self.state.whereabouts.forget();
             for subcommand in self.state.script.subcommands.iter_mut().skip(first) {
@@ -144,7 +165,7 @@ impl Parser<'_, '_> {
         let before = self.state.whereabouts.clone();
         self.state.whereabouts.forget();
         let start = self.state.whereabouts.moves();
-        let result = production(self);
+        let result = self.elsewhere(production);
         let moves = self.state.whereabouts.moves() != start;
         self.state.whereabouts.return_to(&before);
         result.map(|()| moves)

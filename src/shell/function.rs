@@ -57,6 +57,7 @@ impl Parser<'_, '_> {
             // Which bytes name the function then depends on the version.
             self.opaque(span, "a function whose name is quoted");
         }
+        self.state.values.note_function(&bytes);
         self.state.definitions.push((bytes.clone(), span));
         self.state.script.functions.push(bytes);
         self.newlines()?;
@@ -94,6 +95,7 @@ impl Parser<'_, '_> {
             }
             let variable = self.slice(name.start, name.end).to_vec();
             self.note_assignment(&variable, name.span);
+            self.note_assignment(&[variable.as_slice(), b"_PID"].concat(), name.span);
             self.state.arrays.note(&variable);
         }
         self.isolated(|parser| parser.deeper(Self::command))

@@ -62,6 +62,8 @@ impl Parser<'_, '_> {
     pub(super) fn list(&mut self, until: Until) -> Parsed<usize> {
         let mut count = 0;
         self.state.ending = None;
+        let mut moves = self.state.whereabouts.moves();
+        let mut line = self.state.values.point();
         loop {
             self.tick()?;
             self.newlines()?;
@@ -76,6 +78,7 @@ impl Parser<'_, '_> {
                 return Ok(count);
             }
             let before = self.state.whereabouts.clone();
+            let point = self.state.values.point();
             self.and_or()?;
             count += 1;
             if count > 1 {
@@ -97,8 +100,18 @@ impl Parser<'_, '_> {
                     self.state.compound = true;
                     self.state.script.beyond_list = true;
                     self.state.whereabouts.return_to(&before);
+                    self.state.values.return_to(point);
                 }
-                b'\n' | 0 => {}
+                b'\n' => {
+                    // An error before it may have ended the line, of which the rest then did not run.
+                    if self.state.values.line_ends(line) && self.state.whereabouts.moves() != moves
+                    {
+                        self.state.whereabouts.forget();
+                    }
+                    moves = self.state.whereabouts.moves();
+                    line = self.state.values.point();
+                }
+                0 => {}
                 // A compound command may be followed directly by a reserved word: `{ { ls; } }`.
                 _ if self.at_end_of_list(until) => return Ok(count),
                 _ => return self.fail("unexpected token"),
@@ -134,13 +147,25 @@ impl Parser<'_, '_> {
     /// followed; after the chain it is known only if nothing but `cd` decided whether they ran.
     fn and_or(&mut self) -> Parsed<()> {
         let start = self.state.whereabouts.moves();
+        let chain = self.state.values.point();
+        let mut unsure = None;
         let mut certain = true;
         let mut alternative = false;
         let mut uncertain_move = false;
         let mut chained = false;
+        let mut settled = true;
         loop {
             let before = self.state.whereabouts.moves();
+            let point = self.state.values.point();
             self.pipeline()?;
+            if alternative {
+                self.state.values.forget_since(point);
+            }
+            if chained && !settled {
+                // Whether it ran depends on what ran before it.
+                unsure = unsure.or(Some(point));
+            }
+            settled &= self.state.values.is_settled();
             let moved = self.state.whereabouts.moves() != before;
             uncertain_move |= moved && !certain;
             if moved && alternative {
@@ -153,6 +178,8 @@ impl Parser<'_, '_> {
                 (b'|', b'|') => {
                     // The right side runs because something on the left failed, perhaps the `cd`.
                     alternative = true;
+                    settled = false;
+                    self.state.values.forget_since(chain);
                     certain = false;
                     if self.state.whereabouts.moves() != start {
                         self.state.whereabouts.forget();
@@ -167,6 +194,12 @@ impl Parser<'_, '_> {
         }
         if uncertain_move {
             self.state.whereabouts.forget();
+        }
+        if self.state.whereabouts.moves() != start {
+            self.state.whereabouts.doubt();
+        }
+        if let Some(point) = unsure {
+            self.state.values.forget_since(point);
         }
         if chained {
             self.state.ending = None;
@@ -185,10 +218,12 @@ impl Parser<'_, '_> {
             self.state.script.negated |= prefix == Prefix::Negated;
             self.blanks()?;
             if self.is_bash() && matches!(self.peek(), 0 | b'\n' | b';' | b'&' | b')') {
+                self.state.values.settle(false);
                 return Ok(());
             }
         }
         let before = self.state.whereabouts.clone();
+        let point = self.state.values.point();
         let piped = self.state.context.piped;
         let mut members = 0_usize;
         loop {
@@ -217,12 +252,18 @@ impl Parser<'_, '_> {
             self.blanks()?;
             // Every member of a pipeline runs in a process of its own, from the same folder.
             self.state.whereabouts.return_to(&before);
+            self.state.values.return_to(point);
             self.state.context.piped = true;
         }
         self.state.context.piped = piped;
         if members > 1 {
             self.state.whereabouts.return_to(&before);
+            self.state.values.return_to(point);
         }
+        let alone = members == 1 && prefix == Prefix::None && self.state.ending.is_some();
+        self.state
+            .values
+            .settle(alone && self.state.values.is_settled());
         if prefix == Prefix::Negated && self.state.whereabouts.moves() != start {
             // What `! cd x &&` goes on to runs where the `cd` failed.
             self.state.whereabouts.forget();

@@ -61,6 +61,7 @@ mod sequence;
 mod simple;
 mod state;
 mod substitution;
+mod values;
 mod variables;
 mod word;
 
@@ -72,6 +73,7 @@ use crate::model::script::{
 };
 use folder::Whereabouts;
 use state::State;
+use values::{Point, Values};
 
 /// What a production gives back.
 type Parsed<T> = Result<T, SyntaxError>;
@@ -91,15 +93,25 @@ pub fn parse(line: &[u8], dialect: Dialect) -> Result<Script, SyntaxError> {
             reason: "a NUL byte",
         });
     }
-    let mut state = State::new(line.len(), dialect);
+    let mut state = State::new(line.len(), dialect, Values::default());
+    read(line, &mut state)?;
+    let (script, learned) = state.finish(line);
+    let second = learned.and_then(|learned| {
+        let mut state = State::new(line.len(), dialect, Values::second(learned));
+        read(line, &mut state).ok()?;
+        state.values.holds().then(|| state.finish(line).0)
+    });
+    Ok(second.unwrap_or(script))
+}
+
+fn read(line: &[u8], state: &mut State) -> Parsed<()> {
     Parser {
         text: line,
         pos: 0,
         outer: None,
-        state: &mut state,
+        state,
     }
-    .script()?;
-    Ok(state.finish(line))
+    .script()
 }
 
 /// A position in some text, and the state shared with the texts around it.
@@ -125,6 +137,7 @@ struct Mark {
     substitutions: usize,
     context: Context,
     whereabouts: Whereabouts,
+    values: Point,
 }
 
 impl Parser<'_, '_> {
@@ -181,6 +194,7 @@ impl Parser<'_, '_> {
             substitutions: self.state.evaluated.substitutions.len(),
             context: self.state.context,
             whereabouts: self.state.whereabouts.clone(),
+            values: self.state.values.point(),
         }
     }
 
@@ -197,6 +211,7 @@ impl Parser<'_, '_> {
             .truncate(mark.substitutions);
         self.state.context = mark.context;
         self.state.whereabouts = mark.whereabouts;
+        self.state.values.return_to(mark.values);
     }
 
     /// Marks something legal that cannot be decided.

@@ -24,12 +24,16 @@ impl Parser<'_, '_> {
         }
         self.note_operator(known, name.as_deref().unwrap_or_default(), start, operator);
         let variable = is_name(text).then(|| text.to_vec());
-        let indirect = text.len() > 1 && text.starts_with(b"!");
+        if variable.is_none() {
+            // It may be one that this shell refuses, or refuses for this value.
+            self.state.values.risk();
+        }
+        let many = text.contains(&b'@') || indirect(text);
         Ok(Part::Dynamic {
             reason: Dynamic::Parameter,
             name: variable,
             // `"${a[@]}"`, `"${@:2}"` and what stands behind `"${!x}"` can be any number of words.
-            quoted: quoted && !text.contains(&b'@') && !indirect,
+            quoted: quoted && !many,
             braces: text.iter().any(|byte| b"{}'\"`\\".contains(byte)),
         })
     }
@@ -152,7 +156,7 @@ impl Parser<'_, '_> {
                 "an expansion as a prompt, which runs commands in the value",
             );
         }
-        if text.len() > 1 && text.starts_with(b"!") {
+        if indirect(text) {
             // The value is expanded as the name of a parameter, subscript included.
             self.state.evaluates = true;
             self.note_evaluated(start, end);
@@ -161,6 +165,9 @@ impl Parser<'_, '_> {
         if assigns && is_name(name) {
             self.state.arrays.note_element(text);
             let names = BTreeSet::from([name.to_vec()]);
+            if indirect(text) {
+                self.state.values.lose();
+            }
             self.assign_dynamically(names, start, end, Dynamic::Parameter);
         } else if let [b':', next, ..] = rest
             && !matches!(next, b'-' | b'=' | b'?' | b'+')
@@ -171,4 +178,9 @@ impl Parser<'_, '_> {
             self.note_arithmetic(operator, end);
         }
     }
+}
+
+/// Whether it is the variable that another one names: `${!x}`.
+fn indirect(text: &[u8]) -> bool {
+    text.len() > 1 && text.starts_with(b"!")
 }

@@ -2,6 +2,7 @@
 
 use super::brace::{self, Expansion};
 use super::cursor::{continues_name, is_name};
+use super::values::Values;
 use super::word::{Part, RawWord};
 use super::{Parsed, Parser};
 use crate::model::script::{Dynamic, Piece, Span, Word};
@@ -66,13 +67,18 @@ impl Parser<'_, '_> {
     }
 
     fn finish_word(&self, span: Span, parts: &[Part], fate: Fate) -> Word {
-        let pieces = Finisher::new(parts, fate, self.is_bash()).finish(parts);
+        let sure = self.state.whereabouts.is_sure();
+        let finisher = Finisher::new(parts, fate, self.is_bash(), &self.state.values, sure);
+        let pieces = finisher.finish(parts);
         Word { span, pieces }
     }
 }
 
 /// The pieces of one word while they are made.
-struct Finisher {
+struct Finisher<'v> {
+    values: &'v Values,
+    /// Whether `$PWD` is the folder that the line is followed to.
+    placed: bool,
     fate: Fate,
     bash: bool,
     pieces: Vec<Piece>,
@@ -117,8 +123,8 @@ impl Form {
     }
 }
 
-impl Finisher {
-    fn new(parts: &[Part], fate: Fate, bash: bool) -> Self {
+impl<'v> Finisher<'v> {
+    fn new(parts: &[Part], fate: Fate, bash: bool, values: &'v Values, placed: bool) -> Self {
         let mut last_bracket = None;
         let mut last_dynamic = None;
         for (index, part) in parts.iter().enumerate() {
@@ -132,6 +138,8 @@ impl Finisher {
             }
         }
         Self {
+            values,
+            placed,
             fate,
             bash,
             pieces: Vec::new(),
@@ -158,12 +166,7 @@ impl Finisher {
                 } => {
                     self.tilde = false;
                     if skip_to.is_none_or(|end| end < (index, 0)) {
-                        let (reason, name) = (*reason, name.clone());
-                        self.pieces.push(Piece::Dynamic {
-                            reason,
-                            name,
-                            quoted: *quoted,
-                        });
+                        self.push_expansion(*reason, name.as_deref(), *quoted);
                     }
                 }
                 Part::Text {
@@ -260,7 +263,7 @@ impl Finisher {
             // `x[i]=~` is taken for an assignment if the subscript ends where it seems to.
             _ if self.equals && self.form == Form::Element => None,
             b"" if complete => Some(b"HOME"),
-            b"+" if complete && self.bash => Some(b"PWD"),
+            b"+" if complete && self.bash && self.placed => Some(b"PWD"),
             b"-" if complete && self.bash => Some(b"OLDPWD"),
             _ => None,
         };
@@ -272,6 +275,34 @@ impl Finisher {
             quoted: true,
         });
         1 + user.len()
+    }
+
+    /// An expansion, or the value that the line gave the variable.
+    fn push_expansion(&mut self, reason: Dynamic, name: Option<&[u8]>, quoted: bool) {
+        let whole = quoted || self.fate == Fate::Value;
+        let value = name
+            .filter(|_| reason == Dynamic::Parameter)
+            .and_then(|name| self.values.get(name, whole));
+        let Some(value) = value else {
+            let known = |name: &&[u8]| self.placed || *name != b"PWD";
+            let name = name.filter(known).map(<[u8]>::to_vec);
+            self.pieces.push(Piece::Dynamic {
+                reason,
+                name,
+                quoted,
+            });
+            return;
+        };
+        for piece in value {
+            match piece {
+                Piece::Text(text) => self.push_text(text),
+                Piece::Dynamic { name, .. } => self.pieces.push(Piece::Dynamic {
+                    reason: Dynamic::Parameter,
+                    name: name.clone(),
+                    quoted: whole,
+                }),
+            }
+        }
     }
 
     fn push_text(&mut self, bytes: &[u8]) {

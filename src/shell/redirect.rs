@@ -33,7 +33,12 @@ impl Parser<'_, '_> {
         production: impl FnOnce(&mut Self) -> Parsed<()>,
     ) -> Parsed<()> {
         let folder = self.state.whereabouts.folder();
+        let point = self.state.values.point();
         production(self)?;
+        // They are expanded before the command, too.
+        let changed = self.state.values.changed(point);
+        let hidden = self.state.values.hide(changed);
+        self.state.values.hide(changed || hidden);
         let index = self.reserve(start);
         let mut redirections = Vec::new();
         loop {
@@ -44,6 +49,7 @@ impl Parser<'_, '_> {
                 None => break,
             }
         }
+        self.state.values.hide(hidden);
         if redirections.is_empty() {
             // Nothing was read since, so the place reserved is still the last.
             self.state.script.subcommands.pop();
@@ -51,6 +57,8 @@ impl Parser<'_, '_> {
             if let Some(subcommand) = self.reserved(index) {
                 subcommand.folder = folder;
             }
+            // One that fails keeps the command from running.
+            self.state.values.forget_since(point);
             self.fill_redirections(index, self.pos, redirections);
         }
         self.blanks()?;

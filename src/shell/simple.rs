@@ -1,7 +1,7 @@
 //! Simple commands: assignments, words and redirections in any order, or the head of a function.
 
 use super::assignment::Found;
-use super::word::RawWord;
+use super::word::{Part, RawWord};
 use super::{Parsed, Parser};
 use crate::model::script::{Assignment, Redirection, Word};
 
@@ -58,7 +58,21 @@ impl Parser<'_, '_> {
             subcommand.assignments = draft.assignments;
             subcommand.redirections = draft.redirections;
         }
-        self.effects(index)
+        self.take_assignments(index);
+        let redirects = self
+            .reserved(index)
+            .is_some_and(|sub| !sub.redirections.is_empty());
+        let moves = self.state.whereabouts.moves();
+        let point = self.state.values.point();
+        self.effects(index)?;
+        if redirects {
+            // With one that fails, `eval` and its like do not run.
+            self.state.values.forget_since(point);
+        }
+        if self.state.whereabouts.moves() != moves {
+            self.state.values.moved();
+        }
+        Ok(())
     }
 
     /// The function defined by the words so far and the `()` here.
@@ -79,7 +93,9 @@ impl Parser<'_, '_> {
         if leading || draft.declares {
             match self.assignment()? {
                 Found::Assignment(assignment, _) if leading => {
-                    self.note_assignment(&assignment.name, assignment.value.span);
+                    self.note_meaning(&assignment.name, assignment.value.span);
+                    // A value behind it is expanded after it, the words of a command before it.
+                    self.state.values.forget(&assignment.name);
                     draft.assignments.push(assignment);
                     return Ok(());
                 }
@@ -95,6 +111,33 @@ impl Parser<'_, '_> {
             draft.only = Some(raw.clone());
         }
         draft.words += 1;
+        if leading && draft.argv.is_empty() {
+            return self.program_word(raw, draft);
+        }
+        self.arguments(raw, &mut draft.argv)
+    }
+
+    /// The word that names the program, or nothing, where braces or values make nothing of it.
+    fn program_word(&mut self, raw: RawWord, draft: &mut Draft) -> Parsed<()> {
+        let written = raw
+            .parts
+            .iter()
+            .all(|part| matches!(part, Part::Text { .. }));
+        let leading = true;
+        if !written {
+            let plain = raw.clone();
+            self.arguments(raw, &mut draft.argv)?;
+            let named = draft.argv.first().and_then(Word::as_static);
+            if named.is_some_and(|name| self.is_of_the_shell(name)) {
+                // What the shell itself runs was not looked for behind a variable.
+                draft.argv.clear();
+                let hidden = self.state.values.hide(true);
+                let result = self.arguments(plain, &mut draft.argv);
+                self.state.values.hide(hidden);
+                return result;
+            }
+            return Ok(());
+        }
         self.arguments(raw, &mut draft.argv)?;
         if leading && self.is_bash() {
             draft.declares = draft

@@ -6,6 +6,7 @@ use super::arrays::Arrays;
 use super::document::Pending;
 use super::evaluated::Evaluated;
 use super::folder::Whereabouts;
+use super::values::{Learned, Values};
 use super::{builtin, limit};
 use crate::model::script::{Context, Dialect, Opaque, Script, Span};
 
@@ -21,6 +22,7 @@ pub(super) struct State {
     pub(super) brace_budget: usize,
     pub(super) context: Context,
     pub(super) whereabouts: Whereabouts,
+    pub(super) values: Values,
     /// Here-documents announced on this line whose bodies have not begun.
     pub(super) pending: Vec<Pending>,
     /// Whether extended patterns are words; in `bash -c` only inside `[[ … ]]`.
@@ -44,7 +46,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(length: usize, dialect: Dialect) -> Self {
+    pub(super) fn new(length: usize, dialect: Dialect, values: Values) -> Self {
         Self {
             dialect,
             script: Script::default(),
@@ -53,6 +55,7 @@ impl State {
             brace_budget: limit::BRACE_BYTES,
             context: Context::default(),
             whereabouts: Whereabouts::default(),
+            values,
             pending: Vec::new(),
             extended_globs: false,
             compound: false,
@@ -66,13 +69,18 @@ impl State {
         }
     }
 
-    /// Draws the conclusions that need the whole line.
-    pub(super) fn finish(mut self, line: &[u8]) -> Script {
+    /// Draws the conclusions that need the whole line. After a first reading that a second can add to,
+    /// gives back what that needs to know.
+    pub(super) fn finish(mut self, line: &[u8]) -> (Script, Option<Learned>) {
+        let shadows = |(name, _): &(Vec<u8>, Span)| builtin::is_shadowed(name);
+        let mut undecided = !self.script.opaque.is_empty() || self.definitions.iter().any(shadows);
         self.judge_functions();
         let arrays = std::mem::take(&mut self.arrays);
         self.script.opaque.extend(arrays.expanded_again());
         let smuggled = self.evaluates && self.smuggles;
-        if smuggled || self.evaluated.is_foreign(&self.script, line) {
+        let reached = self.evaluated.reached(&self.script, line);
+        undecided |= smuggled;
+        if smuggled || reached.is_none() {
             // `x='a[$(id)]'; echo $((x))` runs `id`: arithmetic expands the subscripts it finds in
             // the *value* of a variable. Which text reaches which evaluation is not decidable here.
             let span = Span {
@@ -82,8 +90,10 @@ impl State {
             let reason = "text that arithmetic evaluation could run as a command";
             self.script.opaque.push(Opaque { span, reason });
         }
+        self.script.beyond_list |= self.values.filled();
         self.script.single = self.is_single();
-        self.script
+        let learned = self.values.worth_another(undecided, reached);
+        (self.script, learned)
     }
 
     /// A function is called instead of the file of its name, earlier and later in ways that depend on

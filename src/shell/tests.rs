@@ -874,3 +874,117 @@ fn a_declaration_that_expands_its_text_again_is_opaque() {
         assert!(!is_opaque(line), "{line}");
     }
 }
+
+/// The argv of every command of a bash line, `<…>` where a word is not known.
+fn started(line: &str) -> Vec<String> {
+    argvs(&bash(line))
+}
+
+#[test]
+fn a_variable_with_a_literal_value_is_static() {
+    let cases: &[(&str, &[&str])] = &[
+        ("D=/tmp/x; rm -rf $D", &["rm -rf /tmp/x"]),
+        ("f=a; cat \"$f\"", &["cat a"]),
+        ("f='a b'; cat \"$f\" $f", &["cat a b <Parameter f>"]),
+        ("f='*'; cat \"$f\" $f", &["cat * <Parameter f>"]),
+        ("f=; cat \"$f\" $f", &["cat  <Parameter f>"]),
+        ("a=x; b=$a/y; c \"${b}z\"", &["c x/yz"]),
+        ("P=rm; $P -rf x", &["rm -rf x"]),
+        ("B=/usr/bin; \"$B/env\" x", &["/usr/bin/env x"]),
+        ("export D=/x; a $D", &["export D=/x", "a /x"]),
+        ("D=~/x; a $D", &["a <Parameter HOME>/x"]),
+        ("x=1 && a $x", &["a 1"]),
+        ("x=1; x=2; a $x", &["a 2"]),
+        ("x=1; (x=2; a $x); b $x", &["a 2", "b 1"]),
+        ("x=1; { x=2; }; a $x", &["a 2"]),
+        ("x=1; for i in 1 2; do a $x; done", &["a 1"]),
+        ("f() { x=1; a $x; }", &["a 1"]),
+        ("f() { local x=1; a $x; }", &["local x=1", "a 1"]),
+        ("x=1; trap 'a $x' EXIT", &["trap a $x EXIT", "a 1"]),
+        ("x=1; eval 'a $x'; b", &["eval a $x", "a 1", "b"]),
+        ("eval 'x=1'; a $x", &["eval x=1", "a 1"]),
+        ("x=1; echo $(a $x)", &["echo <CommandSubstitution >", "a 1"]),
+        ("x=1 | b; x=2\na $x", &["b", "a 2"]),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(started(line), *expected, "{line}");
+    }
+}
+
+#[test]
+fn a_variable_that_may_have_changed_is_not_static() {
+    let lines = [
+        "x=1 a $x",
+        "x=1; x=2 a $x",
+        "x=1 > f; a $x",
+        "b && x=1; a $x",
+        "x=0; b || x=1; a $x",
+        "x=0; b && x=1 || a $x",
+        "x=0; ! x=1 && b; x=$(c); a $x",
+        "if b; then x=1; fi; a $x",
+        "while b; do a $x; x=1; done",
+        "x=0; while b; do a $x; x=1; done",
+        "for i in 1 2; do a $x; x=1; done",
+        "case b in c) x=1;; esac; a $x",
+        "x=1 | b; a $x",
+        "x=1 & a $x",
+        "(x=1); a $x",
+        "x=1; read x; a $x",
+        "x=1; read -r y x < f; a $x",
+        "x=1; unset x; a $x",
+        "x=1; f() { x=2; }; f; a $x",
+        "x=1; printf -v x 2; a $x",
+        "x=1; printf '%n' x; a $x",
+        "x=1; getopts ab x; a $x",
+        "x=1; mapfile x < f; a $x",
+        "x=1; . ./f; a $x",
+        "x=1; let x=2; a $x",
+        "x=1; ((x++)); a $x",
+        "x=1; ((x=2)); a $x",
+        "x=; : ${x:=2}; a $x",
+        "x=1; y='x=2'; : $((y)); a $x",
+        "x=1; y='x=2'; [[ $y -eq 2 ]]; a $x",
+        "declare -i x; x=1+1; a $x",
+        "declare -u x; x=b; a $x",
+        "declare -n x=y; x=b; a $x",
+        "x=1; $b x; a $x",
+        "x=1; $b/c x; a $x",
+        "x=1; command $b x; a $x",
+        "x=b; x+=c; a $x",
+        "x=(b); a $x",
+        "x=1; x[0]=2; a $x",
+        "RANDOM=1; a $RANDOM",
+        "SECONDS=1; a $SECONDS",
+        "OLDPWD=/x; cd /y; a $OLDPWD",
+        "_=1; a $_",
+        "x=1; trap 'x=2' USR1; a $x",
+        "x=1; trap 'f' USR1; f() { b; }; a $x",
+        "select x in 1; do a $x; done",
+        "x=1; exec {x}> f; a $x",
+        "x=1; coproc x { b; }; a $x",
+        "x=1; wait -n -p x; a $x",
+        "echo $((1 / 0)); x=1\na $x",
+        "x=0\necho ${y?}; x=1\na $x",
+        "readonly y=1; y=2; x=1\na $x",
+        "cat <<E; x=1\n$(a $x)\nE\n",
+        "x=0; cat <<E; x=1\n$(a $x)\nE\n",
+        "x=0; { x=1; } > \"$(a $x)\"",
+        "x=0; { x=1; } > f; a $x",
+        "IFS=b; x=cbd; a $x",
+        "e=eval; $e 'x=1'; a $x",
+        "export x; read x; a $x",
+        "f() { x=1; f; a $x; }",
+        "f() { a $x; }; x=1; f",
+        "unset 'b[x=5]'; x=1; a $x",
+        "x=1; b=x; a ${!b}",
+        "x=1; a ${x#y}",
+    ];
+    for line in lines {
+        let found: Vec<String> = started(line);
+        let found = found.iter().find(|argv| argv.starts_with("a "));
+        assert!(
+            found.is_some_and(|argv| argv.contains("<Parameter")),
+            "{line}: {found:?}"
+        );
+    }
+}

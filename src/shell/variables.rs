@@ -46,6 +46,12 @@ pub(super) fn appended(value: &mut Word, name: &[u8]) {
 impl Parser<'_, '_> {
     /// Draws the conclusions from a variable that gets a value, in whatever way.
     pub(super) fn note_assignment(&mut self, name: &[u8], span: Span) {
+        self.state.values.note_odd(name);
+        self.note_meaning(name, span);
+    }
+
+    /// The same for an assignment whose value is followed.
+    pub(super) fn note_meaning(&mut self, name: &[u8], span: Span) {
         if is_obeyed(name) {
             self.opaque(span, "an assignment to a variable the shell obeys");
         }
@@ -124,7 +130,17 @@ impl Parser<'_, '_> {
         if unknown {
             self.opaque(span, "an assignment to a variable known only at run time");
         }
-        self.assign_names(names, span);
+        if name == b"readonly" || (declares && option(b"r")) {
+            // An assignment that fails ends the line.
+            self.state.values.lose();
+        }
+        let operands = self.operands(index, arguments.len());
+        let followed = declares && self.take_declared(name, &operands, index);
+        if followed {
+            self.assign_names(names, span);
+        } else {
+            self.assign_oddly(names, span);
+        }
     }
 
     /// Whether a declaration surely may take text for `(…)`, which it then expands: `declare -a "x=$y"`.
@@ -171,7 +187,7 @@ impl Parser<'_, '_> {
                     self.state.smuggles |= holds_substitution(text);
                     self.state.evaluated.note(text);
                     self.note_elements(text);
-                    self.assign_names(assigned_names(text).into_iter().collect(), span);
+                    self.assign_oddly(assigned_names(text).into_iter().collect(), span);
                 }
                 None => self.opaque(span, "an assignment to a variable known only at run time"),
             }
@@ -203,7 +219,7 @@ impl Parser<'_, '_> {
         if let Some(variable) = variable {
             self.state.evaluates = true;
             let name = self.assigned_name(variable);
-            self.assign_names(vec![name], span);
+            self.assign_oddly(vec![name], span);
         }
     }
 
@@ -239,6 +255,14 @@ impl Parser<'_, '_> {
         argv.get(start + 1 + position)
     }
 
+    /// The same for variables whose values are not followed.
+    fn assign_oddly(&mut self, names: Vec<Vec<u8>>, span: Span) {
+        for name in names.iter().filter(|name| is_name(name)) {
+            self.state.values.note_odd(name);
+        }
+        self.assign_names(names, span);
+    }
+
     /// Records values not known here for some variables, as a sub-command after the built-in.
     fn assign_names(&mut self, names: Vec<Vec<u8>>, span: Span) {
         let names: BTreeSet<Vec<u8>> = names.into_iter().filter(|name| is_name(name)).collect();
@@ -247,7 +271,7 @@ impl Parser<'_, '_> {
         }
         let index = self.reserve(self.pos);
         for name in &names {
-            self.note_assignment(name, span);
+            self.note_meaning(name, span);
         }
         let value = dynamic_word(span, Dynamic::Parameter);
         if let Some(subcommand) = self.reserved(index) {
@@ -264,7 +288,7 @@ impl Parser<'_, '_> {
 }
 
 /// Whether a word has the form of options with one of `letters`.
-fn has_option(arguments: &[Option<Vec<u8>>], letters: &[u8]) -> bool {
+pub(super) fn has_option(arguments: &[Option<Vec<u8>>], letters: &[u8]) -> bool {
     arguments
         .iter()
         .flatten()
