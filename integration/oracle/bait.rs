@@ -9,7 +9,7 @@ const SOURCES: &[&str] = &[
     "read -r @ < a.txt", "read @ < a.txt", "read -ra @ < a.txt", "mapfile -t @ < a.txt", "@=$(cat f)", "@=$(< a.txt)", "@=`ls`", "@+=$(x)",
     "@=($(x))", "@[0]=$(x)", "printf -v @ %s \"$(x)\"", "set -- $(x)", "set -- \"$(x)\"", "for @ in $(x); do :; done", "for @ in \"$(x)\"; do :; done",
     "declare @=$(x)", "export @=\"$(x)\"", "declare -i @", "declare -a @", "declare -n @=y", "local @=$(x)", "readonly @=$(x)", ": ${@:=$(x)}", ": $(x)",
-    "@=$1", "@=$y", "@=x", "@=5", "@=$(wc -l < a.txt)", "@=$(echo 5)", "@=$(x | wc -l)", "@=$(x && wc -l)", "@=$({ x; wc -l; })", "@=$(x; wc -l)",
+    "IFS=, read -r @ < a.txt", "while IFS= read -r @; do break; done < a.txt", "@=$1", "@=$y", "@=x", "@=5", "@=$(wc -l < a.txt)", "@=$(echo 5)", "@=$(x | wc -l)", "@=$(x && wc -l)", "@=$({ x; wc -l; })", "@=$(x; wc -l)",
     "@=$(grep -c a b.txt)", "@=$(date +%s)", "@=$((1 + 2))", "@=$?", "@=$#", "declare -i @=5", "local @=5", "@=(1 2)", "@+=($!)", "[[ $(x) =~ (.*) ]]",
     "getopts a: @ -a \"$(x)\"", "x | read @", "x | while read -r @; do :; done", "exec 5< a.txt; read @ <&5", "read @ <<< \"$(x)\"", "read @ << E\n$(x)\nE\n",
     "@=$(x)y", "@=1$(x)", "@=\"$(x)\"", "@=${z:-$(x)}", "@=~", "@=a.txt", "@='5 + y'", "@=$(echo x)", "@=$(printf %d 5)", "@=$(pwd)", "cd \"$(x)\"; @=$PWD",
@@ -34,6 +34,7 @@ const SINKS: &[&str] = &[
     "echo $(( $(wc -l < a.txt) + @ ))", "while ((@)); do break; done", "if [[ $@ -lt 3 ]]; then a; fi", "type $@", "hash $@", "mapfile -O $@ z < a.txt", "readarray -n \"$@\" z < a.txt",
     "read -N $@ z < a.txt", "read -u $@ z", "getopts \"$@\" z", "compgen -W \"$@\"", "echo \"$((@))\"", "cat <<E\n$((@))\nE\n", "cat <<< $((@))", "echo $((${@}))", "echo $((\"$@\"))", "echo $(('@'))",
     "((z = @, z))", "z=@; ((z))", "declare -n z=@; ((z))", "declare -n z=@; echo $z", "declare -n z=$@", "pushd \"$@\"", "dirs $@", "set -- $@", "set $@", "history $@", "fc $@", "alias z=$@", "times $@", "echo $((x$@))", "echo $((${@}y))", "((x$k))", "[[ x$@ -eq 1 ]]", "echo ${z[x$@]}", "let x$@", "test -v \"z[x$@]\"", "test -v \"${@[@]}\"",
+    "shopt -s nullglob; [ -v *.zz \"$@\" ]", "[ -v *.txt \"$@\" ]", "shopt -s failglob; [ *.zz ]", "[ -n \"${@:-x}\" ]", "[ -v \"${@:-y}\" ]", "[ \"${@:+$@}\" = x ]", "[ \"${@:-${!y}}\" -o x ]", "a \"${@:-${!y}}\"", "a \"${@:-$*}\" \"$*\"",
     "[ -v \"${@[0]}\" ]", "wait \"${@[@]}\"", "((${@[0]}))", "((@[0]))", "((@[x$k]))",
 ];
 

@@ -256,6 +256,26 @@ impl Maker<'_> {
                 return format!("{name}={word}; {} {used}", self.program());
             }
             4 => return format!("{}={}", self.rng.pick(NAMES), self.word()),
+            11..=14 => {
+                let (name, word) = (self.rng.pick(NAMES), self.static_word());
+                let between = self.rng.pick(&["; ", " && ", "\n", "; ls;"]);
+                let given = self.rng.pick(&["", "", "export ", "declare "]);
+                let used = self.used(name);
+                return format!("{given}{name}={word}{between}{} {used}", self.program());
+            }
+            15 => {
+                return format!(
+                    "{} read -r {} < a.txt",
+                    self.rng.pick(&["IFS=", "IFS=,", "IFS=$'\\t'"]),
+                    self.rng.pick(NAMES)
+                );
+            }
+            16 => {
+                return format!(
+                    "shopt -s {}",
+                    self.rng.pick(&["nullglob", "globstar", "dotglob"])
+                );
+            }
             9 | 10 => return format!("{}=$({})", self.rng.pick(NAMES), self.simple_inside()),
             5 => {
                 return format!(

@@ -232,16 +232,12 @@ fn matches(words: &[Word], argv: &[Vec<u8>]) -> bool {
 fn is_many(word: &Word) -> bool {
     word.pieces.iter().any(|piece| match piece {
         Piece::Text(_) => false,
-        Piece::Dynamic {
-            reason,
-            name,
-            quoted,
-        } => {
+        Piece::Dynamic { reason, quoted, .. } => {
             !quoted
                 || match reason {
-                    Dynamic::Parameter => name.as_ref().is_none_or(|name| name == b"@"),
                     Dynamic::Array => true,
-                    Dynamic::CommandSubstitution
+                    Dynamic::Parameter
+                    | Dynamic::CommandSubstitution
                     | Dynamic::ProcessSubstitution
                     | Dynamic::Arithmetic
                     | Dynamic::Glob

@@ -216,6 +216,12 @@ impl SubCommand {
         self.argv.first().and_then(Word::as_static)
     }
 
+    /// Whether it is a built-in that splits what it reads: an `IFS` before it holds for it alone, bash and
+    /// dash give their special built-ins other rights only.
+    pub fn reads_fields(&self) -> bool {
+        matches!(self.program(), Some(b"read" | b"mapfile" | b"readarray"))
+    }
+
     /// The whole argv, when every word is static.
     pub fn static_argv(&self) -> Option<Vec<&[u8]>> {
         self.argv.iter().map(Word::as_static).collect()

@@ -6,15 +6,8 @@ use crate::model::script::{Dynamic, Piece, Word};
 fn splits(piece: &Piece) -> bool {
     match piece {
         Piece::Text(_) => false,
-        Piece::Dynamic {
-            reason,
-            name,
-            quoted,
-        } => match reason {
-            // A quoted `"$x"` stays one word; `"$@"`, `"${a[@]}"` and other braced forms need not.
-            Dynamic::Parameter if *quoted => name
-                .as_deref()
-                .is_none_or(|name| matches!(name, b"@" | b"*")),
+        Piece::Dynamic { reason, quoted, .. } => match reason {
+            // A quoted `"${x:-y}"` is one word; the parser calls `"$@"`, `"${a[@]}"` and the like unquoted.
             Dynamic::Array | Dynamic::Brace => true,
             Dynamic::Parameter
             | Dynamic::CommandSubstitution
@@ -29,11 +22,24 @@ fn splits(piece: &Piece) -> bool {
 
 /// Whether the word may become any number of words, none included.
 pub(super) fn is_many(word: &Word) -> bool {
-    word.pieces.iter().any(splits)
+    !is_compound(word) && word.pieces.iter().any(splits)
+}
+
+/// Whether it is the `NAME=(…)` of a declaration, the only word of that form: one argument.
+fn is_compound(word: &Word) -> bool {
+    match word.pieces.as_slice() {
+        [Piece::Text(name), Piece::Dynamic { reason, .. }] => {
+            *reason == Dynamic::Array && name.ends_with(b"=")
+        }
+        _ => false,
+    }
 }
 
 /// Whether some expansion of the word starts with `-`.
 pub(super) fn could_be_option(word: &Word) -> bool {
+    if is_compound(word) {
+        return false;
+    }
     for (index, piece) in word.pieces.iter().enumerate() {
         match piece {
             Piece::Text(text) if index == 0 && !text.is_empty() => {

@@ -126,15 +126,18 @@ impl Parser<'_, '_> {
             b"trap" => self.trap(arguments, index, span)?,
             b"source" | b"." => self.source(arguments, span),
             b"set" => self.set(arguments, span),
+            b"alias" if lists(arguments) => {}
             b"alias" => self.opaque(span, "an alias"),
-            b"shopt" => self.opaque(span, "a change of shell options"),
+            b"shopt" => self.shell_options(arguments, span),
             b"enable" => self.opaque(span, "a change of the built-in commands"),
+            b"hash" if lists(arguments) => {}
             b"hash" => self.opaque(span, "a change of where commands are found"),
             b"mapfile" | b"readarray" | b"read" | b"getopts" | b"unset" | b"let" | b"declare"
             | b"typeset" | b"local" | b"export" | b"readonly" => {
                 self.assigning(name, arguments, index, span);
             }
             b"printf" | b"wait" => {
+                self.vanishing_patterns(index, span);
                 let option: &[u8] = if name == b"printf" { b"-v" } else { b"-p" };
                 let operands = self.operands(index, arguments.len());
                 self.optional_name(option, &operands);
@@ -151,6 +154,7 @@ impl Parser<'_, '_> {
             }
             b"fc" => self.opaque(span, "commands of the history"),
             b"test" | b"[" => {
+                self.vanishing_patterns(index, span);
                 let operands = self.operands(index, arguments.len());
                 self.tested(&operands);
             }
@@ -295,6 +299,34 @@ impl Parser<'_, '_> {
         self.state.values.lose();
     }
 
+    /// `shopt`: harmless where it lists, or changes only what patterns become.
+    fn shell_options(&mut self, arguments: &[Option<Vec<u8>>], span: Span) {
+        let Some(change) = option_change(arguments) else {
+            self.opaque(span, "a change of shell options");
+            return;
+        };
+        for name in change {
+            match name {
+                // A pattern without a match ends the line, as an error does.
+                b"failglob" => self.state.values.always_risky(),
+                b"nullglob" => self.state.vanishing = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// With `nullglob` a pattern may be no word at all, so that another one stands behind `-v`.
+    fn vanishing_patterns(&mut self, index: usize, span: Span) {
+        let vanishes = |word: &Word| word.dynamic() == Some(Dynamic::Glob);
+        if self.state.vanishing
+            && self
+                .reserved(index)
+                .is_some_and(|sub| sub.argv.iter().any(vanishes))
+        {
+            self.opaque(span, "a pattern that may vanish where words are evaluated");
+        }
+    }
+
     /// `set`: harmless where it only makes the shell stricter, louder, or sets the arguments.
     fn set(&mut self, arguments: &[Option<Vec<u8>>], span: Span) {
         let mut rest = arguments.iter();
@@ -340,6 +372,45 @@ fn runs_by_option(arguments: &[Option<Vec<u8>>], letters: &[u8]) -> bool {
             word.starts_with(b"-") && word.iter().any(|letter| letters.contains(letter))
         })
     })
+}
+
+/// Whether `alias` or `hash` only lists what there is.
+fn lists(arguments: &[Option<Vec<u8>>]) -> bool {
+    arguments
+        .iter()
+        .all(|word| matches!(word.as_deref(), Some(b"-p" | b"-l")))
+}
+
+/// The options that `shopt` turns on or off, where all of them only change what patterns match or what an
+/// inner shell takes over; none of them where it lists.
+fn option_change(arguments: &[Option<Vec<u8>>]) -> Option<Vec<&[u8]>> {
+    let (mut changes, mut names) = (false, Vec::new());
+    for word in arguments {
+        match word.as_deref()? {
+            [b'-', letters @ ..] if names.is_empty() => {
+                if !letters.iter().all(|letter| b"suqp".contains(letter)) {
+                    return None;
+                }
+                changes |= letters.iter().any(|letter| b"su".contains(letter));
+            }
+            name => names.push(name),
+        }
+    }
+    if !changes {
+        return Some(Vec::new());
+    }
+    let harmless = |name: &&[u8]| {
+        matches!(
+            *name,
+            b"dotglob"
+                | b"failglob"
+                | b"globstar"
+                | b"inherit_errexit"
+                | b"nocaseglob"
+                | b"nullglob"
+        )
+    };
+    names.iter().all(harmless).then_some(names)
 }
 
 fn is_harmless_option(name: &[u8]) -> bool {

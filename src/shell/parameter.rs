@@ -28,7 +28,8 @@ impl Parser<'_, '_> {
             // It may be one that this shell refuses, or refuses for this value.
             self.state.values.risk();
         }
-        let many = text.contains(&b'@') || indirect(text);
+        let nested = text.windows(3).any(|three| three == b"${!");
+        let many = text.contains(&b'@') || indirect(text) || nested;
         Ok(Part::Dynamic {
             reason: Dynamic::Parameter,
             name: variable,

@@ -58,6 +58,7 @@ impl Parser<'_, '_> {
             subcommand.assignments = draft.assignments;
             subcommand.redirections = draft.redirections;
         }
+        self.take_separators(index);
         self.take_assignments(index);
         let redirects = self
             .reserved(index)
@@ -93,7 +94,9 @@ impl Parser<'_, '_> {
         if leading || draft.declares {
             match self.assignment()? {
                 Found::Assignment(assignment, _) if leading => {
-                    self.note_meaning(&assignment.name, assignment.value.span);
+                    if assignment.name != b"IFS" {
+                        self.note_meaning(&assignment.name, assignment.value.span);
+                    }
                     // A value behind it is expanded after it, the words of a command before it.
                     self.state.values.forget(&assignment.name);
                     draft.assignments.push(assignment);

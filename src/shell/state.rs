@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) arrays: Arrays,
     /// Some literal text has the form of a subscript with a substitution in it.
     pub(super) smuggles: bool,
+    /// A pattern without a match may become no word.
+    pub(super) vanishing: bool,
     /// The sub-command whose inner text is being read.
     pub(super) carrier: Option<usize>,
 }
@@ -65,6 +67,7 @@ impl State {
             ending: None,
             arrays: Arrays::default(),
             smuggles: false,
+            vanishing: false,
             carrier: None,
         }
     }

@@ -988,3 +988,49 @@ fn a_variable_that_may_have_changed_is_not_static() {
         );
     }
 }
+
+#[test]
+fn separators_for_one_reading_change_nothing_else() {
+    for line in [
+        "IFS= read -r x",
+        "IFS=, read a b <<< 1,2",
+        "while IFS= read -r x; do a; done",
+    ] {
+        assert!(bash(line).opaque.is_empty(), "{line}");
+    }
+    for line in [
+        "IFS=, a",
+        "IFS=,; read x",
+        "IFS=, eval 'a $x'",
+        "IFS=, command read x",
+        "read() { a; }; IFS= read x",
+    ] {
+        assert!(!bash(line).opaque.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn options_that_only_change_patterns_are_no_change_of_the_language() {
+    for line in [
+        "shopt",
+        "shopt -p",
+        "shopt -q extglob",
+        "shopt -s nullglob dotglob",
+        "shopt -u failglob",
+        "alias",
+        "hash -l",
+    ] {
+        assert!(bash(line).opaque.is_empty(), "{line}");
+    }
+    for line in [
+        "shopt -s extglob",
+        "shopt -s nullglob lastpipe",
+        "shopt -so posix",
+        "shopt -s $x",
+        "alias a=b",
+        "hash -p x a",
+        "shopt -s nullglob; [ -v *.c \"$x\" ]",
+    ] {
+        assert!(!bash(line).opaque.is_empty(), "{line}");
+    }
+}

@@ -79,6 +79,8 @@ pub(super) struct Values {
     version: u64,
     /// Expansions so far that can end the commands up to the next newline.
     risks: usize,
+    /// Every word can.
+    risky: bool,
     body: Body,
     bodies: Body,
     /// Nothing is put in for now.
@@ -170,7 +172,7 @@ impl Values {
 
     /// The same as [`Self::forget_since`], if an expansion since `point` can have ended what followed it. True if so.
     pub(super) fn line_ends(&mut self, point: Point) -> bool {
-        let risky = self.risks != point.risks;
+        let risky = self.risky || self.risks != point.risks;
         if risky {
             self.forget_since(point);
         }
@@ -205,6 +207,12 @@ impl Values {
     /// An expansion that can fail, and with it the rest of the line.
     pub(super) fn risk(&mut self) {
         self.risks += 1;
+    }
+
+    /// From now on any word may fail.
+    pub(super) fn always_risky(&mut self) {
+        self.risky = true;
+        self.lose();
     }
 
     /// Anything may change.

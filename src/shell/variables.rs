@@ -61,6 +61,24 @@ impl Parser<'_, '_> {
         self.state.evaluates |= self.state.evaluated.note_variable(name);
     }
 
+    /// `IFS=, read a b`: before what reads it holds for this command alone, whose words are split by then.
+    /// Anywhere else it changes what the rest of the line means.
+    pub(super) fn take_separators(&mut self, index: usize) {
+        let Some(sub) = self.reserved(index) else {
+            return;
+        };
+        if sub.reads_fields() {
+            return;
+        }
+        let mut assigned = sub.assignments.iter();
+        let span = assigned
+            .find(|each| each.name == b"IFS")
+            .map(|each| each.value.span);
+        if let Some(span) = span {
+            self.note_meaning(b"IFS", span);
+        }
+    }
+
     /// Built-ins that assign variables named by their arguments.
     pub(super) fn assigning(
         &mut self,

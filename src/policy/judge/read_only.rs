@@ -28,6 +28,8 @@ pub(super) fn command(policy: &Policy, view: &View<'_>) -> Option<RuleRef> {
         && match (view.lookup, view.base_name()) {
             (Lookup::Builtin, Some(b"cd")) => changes_folder(view),
             (Lookup::Builtin, Some(b"set")) => sets_options(view),
+            (Lookup::Builtin, Some(b"alias" | b"hash")) => view.sub.argv.len() == 1,
+            (Lookup::Builtin, Some(b"shopt")) => sets_patterns(view),
             (_, _) => only_reads(view),
         };
     covered.then(|| built_in(ID, TEXT))
@@ -249,7 +251,8 @@ fn changes_folder(view: &View<'_>) -> bool {
         && word.is_some_and(|word| word.as_static() != Some(b"-") && is_in_workspace(view, word))
 }
 
-/// `set -e`, `set -u`, `set -o pipefail` and their bundles.
+/// `set -e`, `set -u`, `set -x`, `set -o pipefail` and their bundles. What `set -x` expands, `PS4`, makes a
+/// line opaque where it is assigned, and comes from no environment.
 fn sets_options(view: &View<'_>) -> bool {
     let words: Option<Vec<&[u8]>> = view.sub.argv.iter().skip(1).map(Word::as_static).collect();
     let Some(words) = words.filter(|words| !words.is_empty()) else {
@@ -258,19 +261,24 @@ fn sets_options(view: &View<'_>) -> bool {
     let mut name_follows = false;
     let fine = words.iter().all(|word| {
         if std::mem::take(&mut name_follows) {
-            return matches!(*word, b"pipefail" | b"errexit" | b"nounset");
+            return matches!(*word, b"pipefail" | b"errexit" | b"nounset" | b"xtrace");
         }
         match word {
             [b'-' | b'+', letters @ ..] if !letters.is_empty() => {
                 name_follows = letters.contains(&b'o');
                 letters
                     .iter()
-                    .all(|letter| matches!(letter, b'e' | b'u' | b'o'))
+                    .all(|letter| matches!(letter, b'e' | b'u' | b'x' | b'o'))
             }
             _ => false,
         }
     });
     fine && !name_follows
+}
+
+/// `shopt` with options that the parser calls harmless, or that lists; whatever else makes a line opaque.
+fn sets_patterns(view: &View<'_>) -> bool {
+    view.sub.argv.iter().all(|word| word.as_static().is_some()) && !view.reading.has("-o")
 }
 
 /// Whether the word surely names a place in the workspace, links followed as far as resolve told.

@@ -14,7 +14,9 @@ pub(super) fn of(sub: &SubCommand, facts: &Facts, exported: bool) -> Vec<Access>
         accesses.push(Access::Command);
     }
     for assignment in &sub.assignments {
-        if runs || exported || is_obeyed(&assignment.name) {
+        // Used by the built-in and gone with it.
+        let separates = assignment.name == b"IFS" && sub.reads_fields();
+        if !separates && (runs || exported || is_obeyed(&assignment.name)) {
             accesses.push(Access::Env(assignment.name.clone()));
         }
     }
