@@ -8,7 +8,8 @@ use crate::model::path::AbsolutePath;
 use crate::model::script::Word;
 use crate::policy::Policy;
 use crate::policy::knowledge::{
-    self, CarrierKind, Effect, Inner, OperandKind, Program, Seen, ValueKind};
+    self, CarrierKind, Effect, Inner, OperandKind, Program, Seen, ValueKind,
+};
 use crate::policy::words::is_many;
 
 pub(super) const ID: &str = "builtin.read-only";
@@ -131,7 +132,8 @@ fn only_carries(view: &View<'_>, level: &Program) -> bool {
         Inner::Text { .. } => true,
     };
     let inner = &view.carried.inner;
-    let alone = view.reading.operands.is_empty() && carrier.alone.as_ref().is_some_and(Vec::is_empty);
+    let alone =
+        view.reading.operands.is_empty() && carrier.alone.as_ref().is_some_and(Vec::is_empty);
     if (idle || alone) && inner.is_empty() {
         return true;
     }
