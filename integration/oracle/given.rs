@@ -4,7 +4,7 @@
 //! Each value is given once and each use starts a program of its own, so that no other command of the line
 //! can cover one that was predicted with the wrong value.
 
-use super::rng::Rng;
+use super::support::rng::Rng;
 
 /// Forms that give `@` the value `#`.
 #[rustfmt::skip]
