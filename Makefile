@@ -49,7 +49,8 @@ test: deps programs lint second ## Install what is needed and pass every test, a
 test-ordinary: # The tests of an ordinary machine again, as somebody who owns nothing
 	@if [ "$$(id -u)" -eq 0 ]; then \
 		env '$(RUNNER)=$(CURDIR)/integration/as-ordinary-user' $(CARGO) test --locked --lib --bins \
-			$(patsubst tests/%.rs,--test %,$(wildcard tests/*.rs)); \
+			$(patsubst tests/%.rs,--test %,$(wildcard tests/*.rs)) \
+			$(patsubst tests/%/main.rs,--test %,$(wildcard tests/*/main.rs)); \
 	else \
 		echo 'skip: not started as root, so the tests were those of an ordinary user'; \
 	fi

@@ -135,6 +135,29 @@ mod list {
     }
 
     #[test]
+    fn how_a_rule_runs_what_it_allows_is_told() {
+        const TERMS: &str = "version = 1\n[[rule]]\nid = \"narrow\"\nverdict = \"allow\"\ncommands = [\"make\"]\nsandbox = \"read-only\"\nnetwork = true\nas_written = \"line\"\n[[rule]]\nid = \"plain\"\nverdict = \"allow\"\ncommands = [\"ls\"]\n";
+        let place = Place::new("list-terms");
+        place.write(&place.user(), TERMS);
+        let (code, out, _) = place.policy(&["list"]);
+        assert_eq!(code, 0);
+        let of = |id: &str| out.lines().find(|line| line.contains(id)).unwrap();
+        let told = "(sandbox = \"read-only\", network = true, as_written = \"line\")";
+        assert!(of("narrow").ends_with(told), "{out}");
+        assert!(of("plain").ends_with(']'), "{out}");
+        let (_, out, _) = place.policy(&["list", "--json"]);
+        let list: Value = serde_json::from_str(&out).unwrap();
+        let rules = list["rules"].as_array().unwrap();
+        let of = |id: &str| rules.iter().find(|rule| rule["id"] == id).unwrap();
+        assert_eq!(of("narrow")["sandbox"], "read-only");
+        assert_eq!(of("narrow")["network"], true);
+        assert_eq!(of("narrow")["as_written"], "line");
+        assert_eq!(of("plain")["sandbox"], Value::Null);
+        assert_eq!(of("plain")["network"], false);
+        assert_eq!(of("plain")["as_written"], Value::Null);
+    }
+
+    #[test]
     fn json_says_the_same_and_trust_makes_a_rule_count() {
         let place = Place::new("list-json");
         place.write(&place.user(), USER);

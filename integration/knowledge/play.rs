@@ -236,6 +236,7 @@ fn predicts(sub: &SubCommand, lookup: &Lookup, exec: &Exec) -> Option<How> {
     let folder = match &sub.folder {
         Folder::Start => Some(PathBuf::from(WORKSPACE)),
         Folder::Moved(path) => Some(Path::new(WORKSPACE).join(std::ffi::OsStr::from_bytes(path))),
+        Folder::Home(path) => Some(Path::new(HOME).join(std::ffi::OsStr::from_bytes(path))),
         Folder::Unknown => None,
     };
     // The folder a line removes is not there to be compared.

@@ -13,8 +13,9 @@ use std::process::{Command, Stdio};
 use tipstaff::model::script::Dialect;
 use tipstaff::shell::parse;
 
-use super::rng::Rng;
-use super::{Options, Report, corpus, halves, mutate, show};
+use super::support::halves;
+use super::support::rng::Rng;
+use super::{Options, Report, corpus, mutate, show};
 
 /// Of a thousand mutants: how many the shell rejects and we accept, and the other way round.
 const OVER_ACCEPTS: f64 = 2.0;

@@ -1,7 +1,7 @@
 //! Short lines in which text from files and programs meets what the shell evaluates. Every such text
 //! tries to start `pwned`; so a line that the parser accepts without a mark must not start it.
 
-use super::rng::Rng;
+use super::support::rng::Rng;
 
 /// Where a value comes from. `@` stands for a variable.
 #[rustfmt::skip]

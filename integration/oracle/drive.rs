@@ -1,11 +1,10 @@
 //! The inside of the throw-away namespace: starts one bash a line and sends back what it traced.
 //!
-//! The outside is [`Stage`]. A few lines of shell make the namespace, turn every mount read-only but a
-//! small scratch file system, give up all rights and become this program, which is process 1 there: what
-//! a line leaves running dies with `kill(-1)`, and all the rest with the namespace.
+//! The outside is [`Stage`]. This program is process 1 in the namespace, without any right: what a line
+//! leaves running dies with `kill(-1)`, and all the rest with the namespace.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,6 +19,8 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
+
+use super::support::fence::{self, Fence, Rights};
 
 /// The first word that makes the test program the driver.
 pub const MODE: &str = "--drive";
@@ -58,29 +59,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How much trace is kept of one line.
 const KEPT: usize = 256 << 10;
 
-/// Makes every mount read-only, lays out the scratch folder, becomes the driver. `$1` is the test
-/// program, `$2` how setpriv(1) drops what rights there are.
-const SCRIPT: &str = r#"
-mount --make-rprivate /
-mount -t tmpfs -o size=64m,mode=755 oracle /mnt
-mkdir /mnt/w /mnt/h
-chmod 777 /mnt/w
-cp "$1" /mnt/driver
-while read -r _ _ _ _ at options _; do
-    case $at in /mnt | /mnt/* | /proc | /proc/*) continue ;; esac
-    mount -o "remount,bind,ro,${options#r?,}" "$(printf %b "$at")" || test ! -w "$at"
-done < /proc/self/mountinfo
-# The test of the sandbox itself, while everything would still be allowed but for the mounts.
-for place in / /tmp /var/tmp /etc /usr /dev/shm "${HOME:-/}" "$PWD"; do
-    if touch "$place/oracle-was-here" 2> /dev/null; then
-        echo "oracle: $place can be written" >&2
-        exit 1
-    fi
-done
-cd /mnt/w
-exec setpriv $2 /mnt/driver --drive
-"#;
-
 /// What one line did.
 #[derive(Clone, Debug, Default)]
 pub struct Traced {
@@ -93,69 +71,43 @@ pub struct Traced {
 }
 
 /// A driver in its namespace.
-pub struct Stage {
-    child: Child,
-}
+pub struct Stage(fence::Stage);
 
 impl Stage {
     pub fn new() -> io::Result<Self> {
-        let mut command = Command::new("unshare");
-        let drop = if nix::unistd::geteuid().is_root() {
-            command.arg("-mpfn");
-            "--reuid 65534 --regid 65534 --clear-groups --inh-caps -all --bounding-set -all"
-        } else {
-            command.args(["--map-current-user", "--keep-caps", "-mpfn"]);
-            "--ambient-caps -all --inh-caps -all --bounding-set -all"
+        let fence = Fence {
+            mode: MODE,
+            setup: "mkdir /mnt/w /mnt/h; chmod 777 /mnt/w; cd /mnt/w",
+            programs: &[],
+            rights: Rights::None,
         };
-        let child = command
-            .args(["--mount-proc", "--kill-child", "sh", "-euc", SCRIPT, "sh"])
-            .arg(std::env::current_exe()?)
-            .arg(format!("{drop} --no-new-privs"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut stage = Self { child };
-        // The first answer tells that the stage stands.
-        stage.run(b":")?;
-        Ok(stage)
+        fence::Stage::new(&fence).map(Self)
     }
 
     pub fn run(&mut self, line: &[u8]) -> io::Result<Traced> {
-        let (Some(to), Some(from)) = (&mut self.child.stdin, &mut self.child.stdout) else {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        };
-        send(to, line)?;
-        to.flush()?;
-        let [cut, trace, handled] = [receive(from)?, receive(from)?, receive(from)?];
-        Ok(Traced {
-            cut: !cut.is_empty(),
-            trace,
-            handled,
+        Traced::from_message(&self.0.ask(line)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+impl Traced {
+    /// One byte for a cut, the length of the trace in four, the trace, the records.
+    fn to_message(&self) -> io::Result<Vec<u8>> {
+        let length = u32::try_from(self.trace.len()).map_err(io::Error::other)?;
+        let head = [&[u8::from(self.cut)], &length.to_le_bytes()[..]].concat();
+        Ok([head.as_slice(), &self.trace, &self.handled].concat())
+    }
+
+    fn from_message(message: &[u8]) -> Option<Self> {
+        let (cut, rest) = message.split_first()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let (trace, handled) = rest.split_at_checked(length)?;
+        Some(Self {
+            cut: *cut != 0,
+            trace: trace.to_vec(),
+            handled: handled.to_vec(),
         })
     }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        // End of input ends the driver, and the end of process 1 the namespace.
-        drop(self.child.stdin.take());
-        self.child.wait().ok();
-    }
-}
-
-fn send(to: &mut impl io::Write, bytes: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
-    to.write_all(&length.to_le_bytes())?;
-    to.write_all(bytes)
-}
-
-fn receive(from: &mut impl io::Read) -> io::Result<Vec<u8>> {
-    let mut length = [0; 4];
-    from.read_exact(&mut length)?;
-    let length = usize::try_from(u32::from_le_bytes(length)).map_err(io::Error::other)?;
-    let mut bytes = vec![0; length];
-    from.read_exact(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// The driver: lines in, traces out, until the input ends.
@@ -174,16 +126,10 @@ fn lines() -> io::Result<()> {
     setrlimit(Resource::RLIMIT_FSIZE, 1 << 20, 1 << 20)?;
     setrlimit(Resource::RLIMIT_NPROC, 512, 512)?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-    let (mut stdin, mut stdout) = (io::stdin().lock(), io::stdout().lock());
-    while let Ok(line) = receive(&mut stdin) {
+    fence::serve(|line| {
         tidy()?;
-        let traced = run(&line)?;
-        send(&mut stdout, if traced.cut { b"cut" } else { b"" })?;
-        send(&mut stdout, &traced.trace)?;
-        send(&mut stdout, &traced.handled)?;
-        stdout.flush()?;
-    }
-    Ok(())
+        run(&line)?.to_message()
+    })
 }
 
 /// Makes the scratch folder what it was before the first line.

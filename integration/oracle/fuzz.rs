@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tipstaff::model::script::{Dialect, Script};
 use tipstaff::shell::parse;
 
-use super::rng::Rng;
+use super::support::rng::Rng;
 use super::{Options, corpus, mutate, show};
 
 /// Texts kept for further mutation.

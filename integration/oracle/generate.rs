@@ -4,7 +4,7 @@
 //! defines, aliases and option changes are rare, since they make a line opaque by design; what is common
 //! is what people and agents write, and the ways to write a command so that a splitter overlooks it.
 
-use super::rng::Rng;
+use super::support::rng::Rng;
 
 #[rustfmt::skip]
 const PROGRAMS: &[&str] = &[

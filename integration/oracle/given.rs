@@ -4,7 +4,7 @@
 //! Each value is given once and each use starts a program of its own, so that no other command of the line
 //! can cover one that was predicted with the wrong value.
 
-use super::rng::Rng;
+use super::support::rng::Rng;
 
 /// Forms that give `@` the value `#`.
 #[rustfmt::skip]
@@ -30,7 +30,7 @@ const CHANGES: &[&str] = &[
     "f() { use $@; }", "f() { local @=#; unset @; use $@; }", "function f { declare @=#; use \"$@\"; }", "f() { @=#; return; @=#; }", "f() { if use; then @=#; return; fi; @=#; use $@; }", "f() ( @=#; use $@ )", "f", "f", "f; use $@", "f2() { use $@; @=#; }", "f2", "use; f &",
     "eval '@=#'", "eval '@=#; use $@'", "eval 'use $@'", "eval \"use $@\"", "eval 'echo $((1/0)); @=#'", "eval '@=#' 2> /none/x", "%='@=#'; eval \"$%\"", "command eval '@=#'", "builtin eval '@=#'", "%=eval; $% '@=#'", "%=read; $% @ <<< #", "%=unset; $% @",
     "%=export; $% @=#", "%='unset @'; $%", "%='unset @ '; $%/x", "E=; $E unset @", "$E read @ <<< #", "\"$E\" unset @", "$(use) unset @", "command unset @", "command $% @", "builtin unset @", "\\unset @", "'read' @ <<< #",
-    ". ./none", "source none", "cd src", "cd /", "cd", "cd -", "cd none", "pushd src", "popd", "IFS=#", "IFS=", "PATH=/x", "set -- # #", "set -f", "set -u", "set +u", "set -e", "set -a", "shift", "wait -n -p @", "alias @=#", "shopt -s extglob", "alias", "hash", "IFS=v read -r @ % <<< '# #'", "IFS= read @ < a.txt", "IFS=v use $@", "shopt -s nullglob", "shopt -s failglob", "shopt -s failglob; use *.zz; @=#", "shopt", "shopt -s dotglob globstar",
+    ". ./none", "source none", "cd src && use $PWD ~+", "cd / && use ~+", "cd && use $PWD", "cd src && cd - && use $PWD", "cd none", "cd none; use $PWD", "pushd src && use $PWD", "popd && use $PWD", "pushd / && pushd && use ~+", "cd ~ && use $PWD", "cd \"$PWD\" && use $PWD", "@=src; cd $@ && use $PWD", "@=$PWD && cd src && use $@", "IFS=#", "IFS=", "PATH=/x", "set -- # #", "set -f", "set -u", "set +u", "set -e", "set -a", "shift", "wait -n -p @", "alias @=#", "shopt -s extglob", "alias", "hash", "IFS=v read -r @ % <<< '# #'", "IFS= read @ < a.txt", "IFS=v use $@", "shopt -s nullglob", "shopt -s failglob", "shopt -s failglob; use *.zz; @=#", "shopt", "shopt -s dotglob globstar",
     "break", "continue", "return", "exit", "exec use", "echo $((1/0))", "echo $((1/0)); @=#", "echo ${none?}; @=#", "echo ${none@Z}; @=#", "echo ${!none}; @=#", "q[-3]=1; @=#", "UID=5; @=#", "@=# UID=5", "BASHPID=5; @=#", "PPID=1", "echo ${q[-1]}; @=#",
     "RANDOM=#; use $RANDOM", "SECONDS=5; use $SECONDS", "LINENO=7; use $LINENO", "OLDPWD=/#; cd src; use $OLDPWD", "_=#; use $_", "REPLY=#; read < a.txt; use $REPLY", "PWD=/#; use $PWD", "HOME=/#; use ~ $HOME", "DIRSTACK=#; use $DIRSTACK", "BASH_COMMAND=#; use $BASH_COMMAND",
     "OPTARG=#; getopts ab: % -b #; use $OPTARG", "OPTIND=1", "MAPFILE=#; mapfile < a.txt; use \"$MAPFILE\"", "FUNCNAME=#; use $FUNCNAME", "PIPESTATUS=#; use $PIPESTATUS", "EPOCHSECONDS=#; use $EPOCHSECONDS", "SRANDOM=#; use $SRANDOM", "BASH_REMATCH=#; [[ a =~ a ]]; use $BASH_REMATCH",

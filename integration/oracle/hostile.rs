@@ -9,7 +9,7 @@ use nix::time::{ClockId, clock_gettime};
 use tipstaff::model::script::Dialect;
 use tipstaff::shell::parse;
 
-use super::rng::Rng;
+use super::support::rng::Rng;
 use super::{Options, Report, show};
 
 /// What a thread of a program gets unless it asks for more, and so what a library may count on.

@@ -17,9 +17,11 @@ mod generate;
 mod given;
 mod hostile;
 mod mutate;
-mod rng;
 mod second;
 mod sound;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "the other suites use more of it")]
+mod support;
 mod trace;
 
 use std::process::ExitCode;
@@ -121,7 +123,7 @@ fn main() -> ExitCode {
 
 fn options(mut words: impl Iterator<Item = String>) -> Option<Options> {
     let mut options = Options {
-        seed: rng::fresh(),
+        seed: support::rng::fresh(),
         mutants: 20_000,
         lines: 10_000,
         bytes: 20_000,
@@ -144,20 +146,6 @@ fn options(mut words: impl Iterator<Item = String>) -> Option<Options> {
         }
     }
     Some(options)
-}
-
-/// The answers of two workers, each over half of `items`.
-pub fn halves<T: Sync, A: Send>(items: &[T], work: impl Fn(&[T]) -> A + Sync) -> Vec<A> {
-    let (left, right) = items.split_at(items.len() / 2);
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| work(right));
-        let mut answers = vec![work(left)];
-        match other.join() {
-            Ok(answer) => answers.push(answer),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-        answers
-    })
 }
 
 /// A text on one line of output, cut where it is long.

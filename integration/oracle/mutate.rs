@@ -1,6 +1,6 @@
 //! Small damage to shell text: what a typing mistake, a model or an attacker makes of a line.
 
-use super::rng::Rng;
+use super::support::rng::Rng;
 
 /// What is put in: everything the grammar gives a meaning, and text between.
 #[rustfmt::skip]

@@ -11,7 +11,8 @@ use sha2::Digest as _;
 use tipstaff::model::script::{Dialect, SubCommand};
 use tipstaff::shell::parse;
 
-use super::{Options, Report, corpus, halves, show};
+use super::support::halves;
+use super::{Options, Report, corpus, show};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

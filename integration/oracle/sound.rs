@@ -15,9 +15,10 @@ use tipstaff::policy::survey;
 use tipstaff::shell::parse;
 
 use super::drive::{CWD, HOME, Stage, Traced};
-use super::rng::Rng;
+use super::support::halves;
+use super::support::rng::Rng;
 use super::trace::{self, Started};
-use super::{Options, Report, bait, corpus, generate, given, halves, mutate, show};
+use super::{Options, Report, bait, corpus, generate, given, mutate, show};
 
 /// What the ratios may be, in percent.
 const OPAQUE: f64 = 2.0;

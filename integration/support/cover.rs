@@ -42,20 +42,16 @@ pub fn matches(words: &[Word], argv: &[Vec<u8>]) -> bool {
     })
 }
 
-/// Whether the word can become none or several: what stands unquoted, and `"$@"` and its like.
+/// Whether the word can become none or several: what stands unquoted, as which `"$@"` and its like count.
 fn is_many(word: &Word) -> bool {
     word.pieces.iter().any(|piece| match piece {
         Piece::Text(_) => false,
-        Piece::Dynamic {
-            reason,
-            name,
-            quoted,
-        } => {
+        Piece::Dynamic { reason, quoted, .. } => {
             !quoted
                 || match reason {
-                    Dynamic::Parameter => name.as_ref().is_none_or(|name| name == b"@"),
                     Dynamic::Array => true,
-                    Dynamic::CommandSubstitution
+                    Dynamic::Parameter
+                    | Dynamic::CommandSubstitution
                     | Dynamic::ProcessSubstitution
                     | Dynamic::Arithmetic
                     | Dynamic::Glob
@@ -69,7 +65,7 @@ fn is_many(word: &Word) -> bool {
 }
 
 /// Whether one argument can be what the pieces make.
-fn fits(pieces: &[Piece], text: &[u8]) -> bool {
+pub fn fits(pieces: &[Piece], text: &[u8]) -> bool {
     match pieces.split_first() {
         None => text.is_empty(),
         Some((Piece::Text(start), rest)) => text

@@ -310,7 +310,9 @@ fn part(told: &Told<'_>, index: usize, subcommand: &SubCommand, scrub: Scrub<'_>
         folder: match &subcommand.folder {
             Folder::Start => None,
             Folder::Moved(folder) => Some(show(folder)),
-            Folder::Unknown => Some(show(b"a folder known only when the shell runs")),
+            Folder::Home(_) | Folder::Unknown => {
+                Some(show(b"a folder known only when the shell runs"))
+            }
         },
         carried_by: subcommand.carrier.map(|carrier| carrier.saturating_add(1)),
         program: no_file(lookup).map(|words| show(words.as_bytes())),

@@ -95,31 +95,47 @@ impl Reason {
 
     /// The stable code of JSON, records and messages.
     pub const fn code(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The verdict that judging gives for it. Reasons of later stages count as questions here.
+    pub const fn verdict(self) -> Verdict {
+        self.row().1
+    }
+
+    /// Which of several reasons of equal strictness is told: the one with the greatest weight, which is the
+    /// hardest to change.
+    pub const fn weight(self) -> u8 {
+        self.row().2
+    }
+
+    /// The one table of reasons: code, verdict, weight.
+    const fn row(self) -> (&'static str, Verdict, u8) {
         match self {
-            Self::PolicyInvalid => "policy-invalid",
-            Self::RuleDeny => "rule-deny",
-            Self::SandboxUnavailable => "sandbox-unavailable",
-            Self::RuleAsk => "rule-ask",
-            Self::Opaque => "opaque",
-            Self::Dynamic => "dynamic",
-            Self::Unmatched => "unmatched",
-            Self::ProgramNotFound => "program-not-found",
-            Self::ProgramUnusable => "program-unusable",
-            Self::ProgramUntrusted => "program-untrusted",
-            Self::RuleAllow => "rule-allow",
-            Self::ReadOnlyDefault => "read-only-default",
-            Self::NoAccess => "no-access",
-            Self::Approved => "approved",
-            Self::Refused => "refused",
-            Self::NoApprover => "no-approver",
-            Self::DontAsk => "dont-ask",
-            Self::PlanMode => "plan-mode",
-            Self::Timeout => "timeout",
-            Self::ApproverError => "approver-error",
-            Self::CallChanged => "call-changed",
-            Self::Cancelled => "cancelled",
-            Self::Bypass => "bypass",
-            Self::ProgramHidden => "program-hidden",
+            Self::RuleDeny => ("rule-deny", Verdict::Deny, 10),
+            Self::RuleAsk => ("rule-ask", Verdict::Ask, 9),
+            Self::Opaque => ("opaque", Verdict::Ask, 8),
+            Self::Dynamic => ("dynamic", Verdict::Ask, 7),
+            Self::ProgramNotFound => ("program-not-found", Verdict::Ask, 6),
+            Self::ProgramUnusable => ("program-unusable", Verdict::Ask, 5),
+            Self::ProgramUntrusted => ("program-untrusted", Verdict::Ask, 4),
+            Self::Unmatched => ("unmatched", Verdict::Ask, 3),
+            Self::RuleAllow => ("rule-allow", Verdict::Allow, 2),
+            Self::ReadOnlyDefault => ("read-only-default", Verdict::Allow, 1),
+            Self::NoAccess => ("no-access", Verdict::Ask, 0),
+            Self::PolicyInvalid => ("policy-invalid", Verdict::Ask, 0),
+            Self::SandboxUnavailable => ("sandbox-unavailable", Verdict::Ask, 0),
+            Self::Approved => ("approved", Verdict::Ask, 0),
+            Self::Refused => ("refused", Verdict::Ask, 0),
+            Self::NoApprover => ("no-approver", Verdict::Ask, 0),
+            Self::DontAsk => ("dont-ask", Verdict::Ask, 0),
+            Self::PlanMode => ("plan-mode", Verdict::Ask, 0),
+            Self::Timeout => ("timeout", Verdict::Ask, 0),
+            Self::ApproverError => ("approver-error", Verdict::Ask, 0),
+            Self::CallChanged => ("call-changed", Verdict::Ask, 0),
+            Self::Cancelled => ("cancelled", Verdict::Ask, 0),
+            Self::Bypass => ("bypass", Verdict::Ask, 0),
+            Self::ProgramHidden => ("program-hidden", Verdict::Ask, 0),
         }
     }
 }

@@ -173,6 +173,8 @@ pub enum Folder {
     Start,
     /// A folder named by `cd` with a static word: absolute, or relative to the start.
     Moved(Vec<u8>),
+    /// A folder below the home, by its path there; the home itself for an empty one.
+    Home(Vec<u8>),
     /// After a `cd` that cannot be followed.
     Unknown,
 }

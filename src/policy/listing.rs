@@ -42,6 +42,12 @@ pub struct Listed {
     pub standing: Standing,
     /// The last day it applies, `YYYY-MM-DD`.
     pub expires: Option<String>,
+    /// The profile it runs in, where it names one.
+    pub sandbox: Option<String>,
+    /// Whether it covers a run with the full network too.
+    pub network: bool,
+    /// How a command or a line has to be written for it, where that matters: `command` or `line`.
+    pub as_written: Option<&'static str>,
     /// The programs it names without a wildcard.
     pub programs: Vec<Vec<u8>>,
 }
@@ -63,6 +69,9 @@ impl Policy {
                         Standing::Counts
                     },
                     expires: None,
+                    sandbox: None,
+                    network: false,
+                    as_written: None,
                     programs: Vec::new(),
                 }
             });
@@ -100,6 +109,12 @@ fn listed(rule: &rule::Rule, standing: Standing) -> Listed {
         verdict: rule.verdict,
         standing,
         expires: rule.conditions.expires.and_then(date::text),
+        sandbox: rule.conditions.sandbox.as_ref().map(ToString::to_string),
+        network: rule.conditions.network,
+        as_written: rule.conditions.as_written.map(|how| match how {
+            rule::AsWritten::Command => "command",
+            rule::AsWritten::Line => "line",
+        }),
         programs: rule.program_names(),
     }
 }

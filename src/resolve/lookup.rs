@@ -43,7 +43,8 @@ impl Resolver {
         match folder {
             Folder::Start => Some(self.cwd.clone()),
             Folder::Moved(path) => Some(self.cwd.join_bytes(path)),
-            Folder::Unknown => None,
+            // The survey puts the home in.
+            Folder::Home(_) | Folder::Unknown => None,
         }
     }
 

@@ -70,7 +70,7 @@ impl MadeUp {
         match &sub.folder {
             Folder::Start => Some(self.cwd.clone()),
             Folder::Moved(to) => Some(self.cwd.join_bytes(to)),
-            Folder::Unknown => None,
+            Folder::Home(_) | Folder::Unknown => None,
         }
     }
 

@@ -120,8 +120,11 @@ impl Parser<'_, '_> {
         };
         self.note_subscripts(name, arguments);
         match name.as_slice() {
-            b"cd" => self.change_folder(arguments),
-            b"pushd" | b"popd" => self.state.whereabouts.forget(),
+            b"cd" => self.change_folder(arguments, index),
+            b"pushd" => self.push_folder(arguments, index),
+            b"popd" if self.is_bash() && arguments.is_empty() => self.state.whereabouts.pop(false),
+            b"popd" => self.state.whereabouts.forget(),
+            b"dirs" if !arguments.is_empty() => self.state.whereabouts.meddle(),
             b"eval" => self.eval(arguments, index, span)?,
             b"trap" => self.trap(arguments, index, span)?,
             b"source" | b"." => self.source(arguments, span),
@@ -205,7 +208,7 @@ impl Parser<'_, '_> {
             .to_vec()
     }
 
-    fn change_folder(&mut self, arguments: &[Option<Vec<u8>>]) {
+    fn change_folder(&mut self, arguments: &[Option<Vec<u8>>], index: usize) {
         let mut rest = arguments;
         while let Some((Some(option), arguments)) = rest.split_first() {
             match option.as_slice() {
@@ -218,8 +221,47 @@ impl Parser<'_, '_> {
             }
         }
         match rest {
+            [] => self.state.whereabouts.go_home(b""),
+            [Some(target)] if target == b"-" => self.state.whereabouts.go_back(),
             [Some(target)] if !target.starts_with(b"-") => {
                 self.state.whereabouts.enter(target);
+            }
+            [None] => self.enter_below_home(index),
+            _ => self.state.whereabouts.forget(),
+        }
+    }
+
+    /// `cd ~/x`, `cd "$HOME"`
+    fn enter_below_home(&mut self, index: usize) {
+        let words = self.operands(index, 1);
+        let pieces = words.first().map(|word| word.pieces.as_slice());
+        let home = |piece: &Piece| match piece {
+            Piece::Dynamic { name, quoted, .. } => *quoted && name.as_deref() == Some(b"HOME"),
+            Piece::Text(_) => false,
+        };
+        match pieces.unwrap_or_default() {
+            [first] if home(first) => self.state.whereabouts.go_home(b""),
+            [first, Piece::Text(below)] if home(first) && below.starts_with(b"/") => {
+                let below = below.iter().skip_while(|byte| **byte == b'/');
+                let below: Vec<u8> = below.copied().collect();
+                self.state.whereabouts.go_home(&below);
+            }
+            _ => self.state.whereabouts.forget(),
+        }
+    }
+
+    fn push_folder(&mut self, arguments: &[Option<Vec<u8>>], index: usize) {
+        let leads = |target: &[u8]| !target.starts_with(b"-") && !target.starts_with(b"+");
+        match arguments {
+            _ if !self.is_bash() => self.state.whereabouts.forget(),
+            [] => self.state.whereabouts.pop(true),
+            [Some(target)] if leads(target) => {
+                self.state.whereabouts.push();
+                self.state.whereabouts.enter(target);
+            }
+            [None] => {
+                self.state.whereabouts.push();
+                self.enter_below_home(index);
             }
             _ => self.state.whereabouts.forget(),
         }

@@ -10,6 +10,12 @@ use crate::model::script::Folder;
 #[derive(Clone, Debug)]
 pub(super) struct Whereabouts {
     folder: Folder,
+    /// The folder before, where `cd -` leads; none where the line does not tell.
+    previous: Option<Folder>,
+    /// What `pushd` left behind; none once it cannot be told.
+    stack: Option<Vec<Folder>>,
+    /// `OLDPWD` or the stack may be changed by hand.
+    meddled: bool,
     /// How often the folder was changed; compared before and after a part that may not run.
     moves: usize,
     /// Text that runs at unforeseen moments changes the folder: nothing is known any more.
@@ -24,6 +30,9 @@ impl Default for Whereabouts {
     fn default() -> Self {
         Self {
             folder: Folder::Start,
+            previous: None,
+            stack: Some(Vec::new()),
+            meddled: false,
             moves: 0,
             lost: false,
             sure: true,
@@ -45,6 +54,7 @@ impl Whereabouts {
     /// `cd TARGET` succeeded.
     pub(super) fn enter(&mut self, target: &[u8]) {
         self.moves += 1;
+        self.previous = Some(self.folder.clone());
         // An absolute one makes up for those before it, as long as it worked.
         self.sure |= target.starts_with(b"/");
         self.folder = if target.is_empty() || (self.searched && !target.starts_with(b"/")) {
@@ -57,16 +67,71 @@ impl Whereabouts {
                 Folder::Moved(base) if base.len() + target.len() < LONGEST => {
                     Folder::Moved(join(base, target))
                 }
-                Folder::Moved(_) => Folder::Unknown,
-                Folder::Unknown => Folder::Unknown,
+                Folder::Home(base) if base.len() + target.len() < LONGEST => {
+                    Folder::Home(join(base, target))
+                }
+                Folder::Moved(_) | Folder::Home(_) | Folder::Unknown => Folder::Unknown,
             }
         };
+    }
+
+    /// `cd` without a folder, or with one below `~`.
+    pub(super) fn go_home(&mut self, below: &[u8]) {
+        self.moves += 1;
+        self.previous = Some(self.folder.clone());
+        self.sure = true;
+        self.folder = Folder::Home(below.to_vec());
+    }
+
+    /// `cd -`
+    pub(super) fn go_back(&mut self) {
+        match self.previous.take().filter(|_| !self.meddled) {
+            Some(folder) => {
+                self.moves += 1;
+                self.previous = Some(std::mem::replace(&mut self.folder, folder));
+            }
+            None => self.forget(),
+        }
+    }
+
+    /// `pushd FOLDER` is about to enter one.
+    pub(super) fn push(&mut self) {
+        let here = self.folder.clone();
+        let room = |stack: &Vec<Folder>| stack.len() < DEEPEST;
+        self.stack = self.stack.take().filter(room).map(|mut stack| {
+            stack.push(here);
+            stack
+        });
+    }
+
+    /// `popd`, or `pushd` alone, which leaves the present folder behind instead.
+    pub(super) fn pop(&mut self, swaps: bool) {
+        let top = match &mut self.stack {
+            Some(stack) if !self.meddled => stack.pop(),
+            Some(_) | None => None,
+        };
+        let Some(folder) = top else {
+            return self.forget();
+        };
+        self.moves += 1;
+        let here = std::mem::replace(&mut self.folder, folder);
+        if let Some(stack) = self.stack.as_mut().filter(|_| swaps) {
+            stack.push(here.clone());
+        }
+        self.previous = Some(here);
+    }
+
+    /// Something else than `cd` and `pushd` sets where they lead back to.
+    pub(super) fn meddle(&mut self) {
+        self.meddled = true;
     }
 
     /// The folder changed in a way that cannot be followed.
     pub(super) fn forget(&mut self) {
         self.moves += 1;
         self.folder = Folder::Unknown;
+        self.previous = None;
+        self.stack = None;
     }
 
     /// From now on the folder can change at any moment.
@@ -99,11 +164,16 @@ impl Whereabouts {
         self.folder = earlier.folder.clone();
         self.moves = earlier.moves;
         self.sure = earlier.sure;
+        self.previous.clone_from(&earlier.previous);
+        self.stack.clone_from(&earlier.stack);
     }
 }
 
 /// Longest path followed: what no system call takes is no folder (PATH_MAX, limits.h(0p)).
 const LONGEST: usize = 4096;
+
+/// Folders left behind that are remembered.
+const DEEPEST: usize = 16;
 
 fn join(base: &[u8], target: &[u8]) -> Vec<u8> {
     let separator: &[u8] = if base.ends_with(b"/") { b"" } else { b"/" };

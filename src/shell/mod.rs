@@ -223,7 +223,7 @@ impl Parser<'_, '_> {
     fn reserve(&mut self, start: usize) -> usize {
         let index = self.state.script.subcommands.len();
         let folder = self.state.whereabouts.folder();
-        if let Folder::Moved(path) = &folder {
+        if let Folder::Moved(path) | Folder::Home(path) = &folder {
             // A copy a command: a long path before many commands must not outgrow the line.
             self.state.fuel = self.state.fuel.saturating_sub(path.len() as u64);
         }

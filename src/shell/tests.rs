@@ -61,6 +61,7 @@ fn folder(line: &str, name: &str) -> String {
     match &found.unwrap().folder {
         Folder::Start => ".".to_owned(),
         Folder::Moved(path) => String::from_utf8_lossy(path).into_owned(),
+        Folder::Home(path) => format!("~/{}", String::from_utf8_lossy(path)),
         Folder::Unknown => "?".to_owned(),
     }
 }
@@ -354,11 +355,9 @@ fn a_move_that_may_not_have_happened_leaves_the_folder_unknown() {
         "until cd a; do rm x; done",
         "f() { cd a; }; f; rm x",
         "f() { rm x; }; cd a; f",
-        "pushd a; rm x",
-        "cd; rm x",
+        "pushd +1; rm x",
         "cd -; rm x",
         "cd $x; rm x",
-        "cd ~; rm x",
         "$x a; rm x",
         "CDPATH=/b; cd a; rm x",
         "trap 'cd a' DEBUG; rm x",
@@ -1032,5 +1031,36 @@ fn options_that_only_change_patterns_are_no_change_of_the_language() {
         "shopt -s nullglob; [ -v *.c \"$x\" ]",
     ] {
         assert!(!bash(line).opaque.is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn moves_home_and_back_are_followed() {
+    for (line, expected) in [
+        ("cd; a", "~/"),
+        ("cd ~; a", "~/"),
+        ("cd ~/x; a", "~/x"),
+        ("cd \"$HOME/x\" && cd y; a", "~/x/y"),
+        ("D=/x; cd $D/y; a", "/x/y"),
+        ("cd /x; cd /y; cd -; a", "/x"),
+        ("cd /x; cd -; a", "."),
+        ("cd -; a", "?"),
+        ("cd /x; cd /y; OLDPWD=/z; cd -; a", "?"),
+        ("cd /x; (cd /y); cd -; a", "."),
+        ("cd /x; cd $y; cd -; a", "?"),
+        ("pushd /x; a", "/x"),
+        ("pushd /x; popd; a", "."),
+        ("pushd /x; pushd y; popd; a", "/x"),
+        ("pushd /x; cd /y; pushd; a", "."),
+        ("pushd /x; pushd; pushd; a", "/x"),
+        ("popd; a", "?"),
+        ("pushd +1; a", "?"),
+        ("pushd -n /x; a", "?"),
+        ("pushd /x; dirs -c; popd; a", "?"),
+        ("pushd /x; DIRSTACK[1]=/z; popd; a", "?"),
+        ("pushd /x; if b; then popd; fi; a", "?"),
+        ("echo $((1 / 0)); cd /x\na", "?"),
+    ] {
+        assert_eq!(folder(line, "a"), expected, "{line}");
     }
 }

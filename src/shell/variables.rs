@@ -55,6 +55,9 @@ impl Parser<'_, '_> {
         if is_obeyed(name) {
             self.opaque(span, "an assignment to a variable the shell obeys");
         }
+        if matches!(name, b"OLDPWD" | b"DIRSTACK") {
+            self.state.whereabouts.meddle();
+        }
         if name == b"CDPATH" {
             self.state.whereabouts.search();
         }

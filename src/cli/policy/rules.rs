@@ -40,6 +40,11 @@ struct RuleJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<&'a str>,
+    network: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    as_written: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'a str>,
 }
 
@@ -77,6 +82,9 @@ fn as_json(listed: &Listed) -> RuleJson<'_> {
         counts: listed.standing == Standing::Counts,
         standing: listed.standing.word(),
         expires: listed.expires.as_deref(),
+        sandbox: listed.sandbox.as_deref(),
+        network: listed.network,
+        as_written: listed.as_written,
         why: listed.rule.why.as_deref(),
     }
 }
@@ -108,11 +116,32 @@ fn line(listed: &Listed) -> String {
         ),
     };
     format!(
-        "{:<5} {}  [{}, {place}]{standing}\n",
+        "{:<5} {}  [{}, {place}]{}{standing}\n",
         listed.verdict.to_string(),
         Escaped::from(rule.text.as_str()),
-        Escaped::from(rule.id.as_str())
+        Escaped::from(rule.id.as_str()),
+        terms(listed)
     )
+}
+
+/// The keys that say how a rule runs what it allows, as its file writes them.
+fn terms(listed: &Listed) -> String {
+    let sandbox = listed
+        .sandbox
+        .as_deref()
+        .map(|name| format!("sandbox = \"{}\"", Escaped::from(name)));
+    let network = listed.network.then(|| "network = true".to_owned());
+    let as_written = listed
+        .as_written
+        .map(|how| format!("as_written = \"{how}\""));
+    let terms: Vec<String> = [sandbox, network, as_written]
+        .into_iter()
+        .flatten()
+        .collect();
+    if terms.is_empty() {
+        return String::new();
+    }
+    format!("  ({})", terms.join(", "))
 }
 
 /// `tipstaff.policy-try/1`

@@ -37,12 +37,12 @@ pub fn judge(policy: &Policy, survey: &Survey, resolved: &Resolved, facts: &Fact
         .collect();
     let worst = subcommands
         .iter()
-        .max_by_key(|sub| (sub.verdict, weight(sub.reason)));
+        .max_by_key(|sub| (sub.verdict, sub.reason.weight()));
     let (mut verdict, mut reason) = worst.map_or((Verdict::Allow, Reason::NoAccess), |worst| {
         (worst.verdict, worst.reason)
     });
     let opaque = !survey.script.opaque.is_empty() && verdict <= Verdict::Ask;
-    if opaque && weight(reason) < weight(Reason::Opaque) {
+    if opaque && reason.weight() < Reason::Opaque.weight() {
         (verdict, reason) = (Verdict::Ask, Reason::Opaque);
     }
     Judgement {
@@ -50,36 +50,6 @@ pub fn judge(policy: &Policy, survey: &Survey, resolved: &Resolved, facts: &Fact
         reason,
         subcommands,
         confined,
-    }
-}
-
-/// Which of several reasons of equal strictness is told: the one that is hardest to change.
-const fn weight(reason: Reason) -> u8 {
-    match reason {
-        Reason::RuleDeny => 10,
-        Reason::RuleAsk => 9,
-        Reason::Opaque => 8,
-        Reason::Dynamic => 7,
-        Reason::ProgramNotFound => 6,
-        Reason::ProgramUnusable => 5,
-        Reason::ProgramUntrusted => 4,
-        Reason::Unmatched => 3,
-        Reason::RuleAllow => 2,
-        Reason::ReadOnlyDefault => 1,
-        Reason::NoAccess
-        | Reason::PolicyInvalid
-        | Reason::SandboxUnavailable
-        | Reason::Approved
-        | Reason::Refused
-        | Reason::NoApprover
-        | Reason::DontAsk
-        | Reason::PlanMode
-        | Reason::Timeout
-        | Reason::ApproverError
-        | Reason::CallChanged
-        | Reason::Cancelled
-        | Reason::Bypass
-        | Reason::ProgramHidden => 0,
     }
 }
 
@@ -124,33 +94,8 @@ impl Answer {
     }
 
     fn by(reason: Reason, rule: &RuleRef) -> Self {
-        let verdict = match reason {
-            Reason::RuleDeny => Verdict::Deny,
-            Reason::RuleAllow | Reason::ReadOnlyDefault => Verdict::Allow,
-            Reason::PolicyInvalid
-            | Reason::SandboxUnavailable
-            | Reason::RuleAsk
-            | Reason::Opaque
-            | Reason::Dynamic
-            | Reason::Unmatched
-            | Reason::ProgramNotFound
-            | Reason::ProgramUnusable
-            | Reason::ProgramUntrusted
-            | Reason::NoAccess
-            | Reason::Approved
-            | Reason::Refused
-            | Reason::NoApprover
-            | Reason::DontAsk
-            | Reason::PlanMode
-            | Reason::Timeout
-            | Reason::ApproverError
-            | Reason::CallChanged
-            | Reason::Cancelled
-            | Reason::Bypass
-            | Reason::ProgramHidden => Verdict::Ask,
-        };
         Self {
-            verdict,
+            verdict: reason.verdict(),
             reason,
             rule: Some(rule.clone()),
             open: false,
@@ -159,7 +104,7 @@ impl Answer {
     }
 
     fn rank(&self) -> (Verdict, u8) {
-        (self.verdict, weight(self.reason))
+        (self.verdict, self.reason.weight())
     }
 }
 
@@ -216,7 +161,7 @@ fn subcommand(policy: &Policy, view: &View<'_>) -> SubJudgement {
         .collect();
     let remedy = accesses
         .iter()
-        .filter(|judged| (judged.verdict, weight(judged.reason)) == worst.rank())
+        .filter(|judged| (judged.verdict, judged.reason.weight()) == worst.rank())
         .find_map(|judged| judged.remedy.clone());
     SubJudgement {
         verdict: worst.verdict,

@@ -8,28 +8,27 @@ use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 use crate::policy::words::spoken;
 
-/// The smallest change that would allow this access, or why none can.
-pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Option<String> {
-    if answer.verdict == Verdict::Allow {
-        return None;
-    }
-    Some(match answer.reason {
-        Reason::RuleDeny => match &answer.rule {
-            Some(rule) => format!("{}; no allow rule outweighs a denial", lift(rule)),
-            None => "whoever wrote the rule that denies it can change that rule".to_owned(),
-        },
-        Reason::RuleAsk => match &answer.rule {
-            Some(rule) => format!("answer the question, or {}", lift(rule)),
-            None => "answer the question".to_owned(),
-        },
-        Reason::Dynamic => dynamic(view, access),
-        Reason::ProgramNotFound => {
-            "install the program, or name one that the run's PATH holds".to_owned()
-        }
-        Reason::ProgramUnusable => {
-            "make the file readable and executable, so that it can be identified".to_owned()
-        }
-        Reason::ProgramUntrusted => match view.lookup.executable() {
+type Words = fn(&View<'_>, &Access, &Answer) -> String;
+
+/// What to say to each reason that a change can do something about.
+const REMEDIES: [(Reason, Words); 7] = [
+    (Reason::RuleDeny, |_, _, answer| match &answer.rule {
+        Some(rule) => format!("{}; no allow rule outweighs a denial", lift(rule)),
+        None => "whoever wrote the rule that denies it can change that rule".to_owned(),
+    }),
+    (Reason::RuleAsk, |_, _, answer| match &answer.rule {
+        Some(rule) => format!("answer the question, or {}", lift(rule)),
+        None => "answer the question".to_owned(),
+    }),
+    (Reason::Dynamic, |view, access, _| dynamic(view, access)),
+    (Reason::ProgramNotFound, |_, _, _| {
+        "install the program, or name one that the run's PATH holds".to_owned()
+    }),
+    (Reason::ProgramUnusable, |_, _, _| {
+        "make the file readable and executable, so that it can be identified".to_owned()
+    }),
+    (Reason::ProgramUntrusted, |view, _, _| {
+        match view.lookup.executable() {
             Some(file) => format!(
                 "a rule that names the file or its content: `{}` or `{}` ({})",
                 file.path,
@@ -37,32 +36,28 @@ pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Optio
                 file.trust.reason()
             ),
             None => "a rule that names the file".to_owned(),
-        },
-        Reason::Unmatched => match &answer.offline {
+        }
+    }),
+    (Reason::Unmatched, |view, access, answer| {
+        match &answer.offline {
             Some(rule) => format!(
                 "a run without the full network, or `network = true` in the rule `{}`",
                 Escaped::from(rule.id.as_str())
             ),
             None => unmatched(view, access),
-        },
-        Reason::PolicyInvalid
-        | Reason::SandboxUnavailable
-        | Reason::Opaque
-        | Reason::RuleAllow
-        | Reason::ReadOnlyDefault
-        | Reason::NoAccess
-        | Reason::Approved
-        | Reason::Refused
-        | Reason::NoApprover
-        | Reason::DontAsk
-        | Reason::PlanMode
-        | Reason::Timeout
-        | Reason::ApproverError
-        | Reason::CallChanged
-        | Reason::Cancelled
-        | Reason::Bypass
-        | Reason::ProgramHidden => return None,
-    })
+        }
+    }),
+];
+
+/// The smallest change that would allow this access, or why none can.
+pub(super) fn remedy(view: &View<'_>, access: &Access, answer: &Answer) -> Option<String> {
+    if answer.verdict == Verdict::Allow {
+        return None;
+    }
+    let (_, words) = REMEDIES
+        .iter()
+        .find(|(reason, _)| *reason == answer.reason)?;
+    Some(words(view, access, answer))
 }
 
 /// What a person does about a rule that stands in the way.

@@ -231,7 +231,7 @@ impl<'a> View<'a> {
             !path.starts_with(b"/") && !parts.by_ref().skip_while(|part| climbs(part)).any(climbs);
         let real_folder = match &self.sub.folder {
             Folder::Start => true,
-            Folder::Moved(_) | Folder::Unknown => self
+            Folder::Moved(_) | Folder::Home(_) | Folder::Unknown => self
                 .folder
                 .as_ref()
                 .is_some_and(|folder| self.scene.resolved.targets.get(folder) == Some(folder)),

@@ -12,6 +12,7 @@ pub(super) fn fill(script: &mut Script, facts: &Facts) {
         .as_ref()
         .filter(|_| !may_change(script, b"HOME"))
         .map(|home| home.as_bytes().to_vec());
+    place_at_home(script, home.as_deref());
     let folder_is_kept = !may_change(script, b"PWD");
     let mut folder_used = false;
     let mut all_words = script.subcommands.iter().flat_map(|sub| &sub.argv);
@@ -58,6 +59,18 @@ pub(super) fn fill(script: &mut Script, facts: &Facts) {
         };
         for word in values {
             constants.put(word);
+        }
+    }
+}
+
+/// Puts the home in place of the folders that are named by it.
+pub(super) fn place_at_home(script: &mut Script, home: Option<&[u8]>) {
+    for sub in &mut script.subcommands {
+        if let Folder::Home(below) = &sub.folder {
+            sub.folder = home.map_or(Folder::Unknown, |home| {
+                let slash: &[u8] = if below.is_empty() { b"" } else { b"/" };
+                Folder::Moved([home, slash, below.as_slice()].concat())
+            });
         }
     }
 }

@@ -38,6 +38,7 @@ pub(super) fn absolute(folder: &Folder, facts: &Facts) -> Option<AbsolutePath> {
     match folder {
         Folder::Start => Some(facts.cwd.clone()),
         Folder::Moved(path) => Some(facts.cwd.join_bytes(path)),
+        Folder::Home(below) => Some(facts.home.as_ref()?.join_bytes(below)),
         Folder::Unknown => None,
     }
 }

@@ -102,6 +102,8 @@ fn read(
                 }
                 if constants {
                     super::constants::fill(&mut inner, facts);
+                } else {
+                    super::constants::place_at_home(&mut inner, None);
                 }
                 super::loops::fill(&mut inner);
                 if !kept.contains(&inner) {
@@ -187,11 +189,15 @@ fn seen_from(base: &Folder, inner: &Folder) -> Folder {
     match (base, inner) {
         (base, Folder::Start) => base.clone(),
         (_, Folder::Unknown) => Folder::Unknown,
+        (_, Folder::Home(below)) => Folder::Home(below.clone()),
         (_, Folder::Moved(path)) if path.starts_with(b"/") => Folder::Moved(path.clone()),
         (Folder::Unknown, Folder::Moved(_)) => Folder::Unknown,
         (Folder::Start, Folder::Moved(path)) => Folder::Moved(path.clone()),
         (Folder::Moved(base), Folder::Moved(path)) => {
             Folder::Moved([base.as_slice(), b"/", path].concat())
+        }
+        (Folder::Home(base), Folder::Moved(path)) => {
+            Folder::Home([base.as_slice(), b"/", path].concat())
         }
     }
 }

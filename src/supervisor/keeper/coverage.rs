@@ -89,7 +89,8 @@ impl Keeper<'_> {
         let named = match named {
             Folder::Start => self.run.ground.cwd.clone(),
             Folder::Moved(path) => self.run.ground.cwd.join_bytes(path),
-            Folder::Unknown => return false,
+            // The survey puts the home in.
+            Folder::Home(_) | Folder::Unknown => return false,
         };
         resolve::real(&named) == *real
     }
@@ -98,29 +99,15 @@ impl Keeper<'_> {
 /// How far the decision about `sub` reaches.
 pub(in crate::supervisor) fn cover(sub: &SubCommand, reason: Reason) -> Cover {
     let reach = reach(sub);
-    match reason {
-        _ if !reach.below => Cover::Nothing,
-        Reason::ReadOnlyDefault | Reason::NoAccess => Cover::Helpers(reach.helpers),
-        Reason::RuleAllow | Reason::Approved | Reason::Bypass => Cover::Everything,
-        Reason::PolicyInvalid
-        | Reason::RuleDeny
-        | Reason::SandboxUnavailable
-        | Reason::RuleAsk
-        | Reason::Opaque
-        | Reason::Dynamic
-        | Reason::Unmatched
-        | Reason::ProgramNotFound
-        | Reason::ProgramUnusable
-        | Reason::ProgramUntrusted
-        | Reason::Refused
-        | Reason::NoApprover
-        | Reason::DontAsk
-        | Reason::PlanMode
-        | Reason::Timeout
-        | Reason::ApproverError
-        | Reason::CallChanged
-        | Reason::Cancelled
-        | Reason::ProgramHidden => Cover::Nothing,
+    let reads = matches!(reason, Reason::ReadOnlyDefault | Reason::NoAccess);
+    let allowed = matches!(
+        reason,
+        Reason::RuleAllow | Reason::Approved | Reason::Bypass
+    );
+    match (reach.below, reads, allowed) {
+        (true, true, _) => Cover::Helpers(reach.helpers),
+        (true, false, true) => Cover::Everything,
+        (false, _, _) | (true, false, false) => Cover::Nothing,
     }
 }
 
