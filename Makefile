@@ -38,7 +38,7 @@ run: ## Judge, confine, ask about and run LINE='…' in this folder
 	exec "$$bin/tipstaff" run -c "$$line"
 
 .PHONY: test
-test: deps lint second ## Install what is needed and pass every test, as root and as an ordinary user
+test: deps programs lint second ## Install what is needed and pass every test, as root and as an ordinary user
 	$(CARGO) test --locked
 	$(CARGO) test --locked --test oracle -- --fuzz 20
 	$(MAKE) --no-print-directory test-ordinary

@@ -11,6 +11,7 @@
 
 mod cases;
 mod harness;
+#[path = "support/hide.rs"]
 mod hide;
 
 use std::path::PathBuf;
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
                 Some(path) => options.binary = Some(path.into()),
                 None => return usage(),
             },
-            Some("--without") => return hide::run(words),
+            Some(hide::MODE) => return hide::run(words),
             Some("--once") => options.once = true,
             Some("--self-test") => own_test = true,
             Some("--planted") => return verdict(suite::run(&PLANTED, &options)),

@@ -100,18 +100,18 @@ fn deny_reaches_every_exec(w: &World) -> Outcome {
     script(w, "plain.sh", "#!/bin/sh\ntouch made\n")?;
     script(w, "by-env", "#!/usr/bin/env -S touch\n")?;
     let mut lines = vec![
-        "x=touch; $x made",
+        "x=$(printf touch); $x made",
         "eval \"$(printf 'to%s made' uch)\"",
         "printf 'to%s made' uch | sh",
         "printf 'to%s made' uch | dash",
         "./plain.sh",
         "sh ./plain.sh",
-        "x=./linked; $x made",
-        "x=./copied; $x made",
+        "x=$(printf ./linked); $x made",
+        "x=$(printf ./copied); $x made",
         "printf 'made' | xargs \"$(printf 'to%s' uch)\"",
         "find . -maxdepth 0 -exec sh -c \"$(printf 'to%s made' uch)\" ';'",
-        "x=touch; exec $x made",
-        "x=touch; (setsid $x made)",
+        "x=$(printf touch); exec $x made",
+        "x=$(printf touch); (setsid $x made)",
     ];
     if has("python3") {
         lines.push("python3 -c 'import subprocess; subprocess.run([\"to\"+\"uch\",\"made\"])'");
@@ -127,7 +127,7 @@ fn deny_reaches_every_exec(w: &World) -> Outcome {
     // A hard link is another name of the file. Where the file may be linked it lies in the workspace.
     fs::copy("/usr/bin/touch", w.ws.join("one"))?;
     fs::hard_link(w.ws.join("one"), w.ws.join("two"))?;
-    only_without_the_rule(w, "x=./two; $x made")
+    only_without_the_rule(w, "x=$(printf ./two); $x made")
 }
 
 fn deny_reaches_make_and_git(w: &World) -> Outcome {
@@ -181,8 +181,8 @@ fn loader_runs_nothing(w: &World) -> Outcome {
     };
     fs::copy(loader, w.ws.join("harmless"))?;
     for line in [
-        format!("x={loader}; $x /usr/bin/touch made"),
-        "x=./harmless; $x /usr/bin/touch made".to_owned(),
+        format!("x=$(printf {loader}); $x /usr/bin/touch made"),
+        "x=$(printf ./harmless); $x /usr/bin/touch made".to_owned(),
     ] {
         let control = w.shell(&line)?;
         control.exits(0)?;
@@ -216,7 +216,7 @@ fn nameless_files_do_not_start(w: &World) -> Outcome {
 /// bash reads it itself when the kernel says ENOEXEC: no exec tells of it, but the attempt does.
 fn script_without_interpreter_line(w: &World) -> Outcome {
     script(w, "bare", ": > made\n")?;
-    w.asked(YES)?.line("x=./bare; $x")?.exits(0)?;
+    w.asked(YES)?.line("x=$(printf ./bare); $x")?.exits(0)?;
     expect(w.ws.join("made").exists(), "the control made nothing")?;
     fs::remove_file(w.ws.join("made"))?;
     let approver = w.approver(YES)?;
@@ -224,14 +224,14 @@ fn script_without_interpreter_line(w: &World) -> Outcome {
     let ran = w
         .policy(&policy)?
         .option("--approver", &approver)
-        .line("x=./bare; $x")?;
+        .line("x=$(printf ./bare); $x")?;
     ran.exits(126)?.says("rule-deny")?;
     expect(!w.ws.join("made").exists(), "it was read all the same")
 }
 
 /// The line is approved with a name that only the shell knows; the name is asked about when it is known.
 fn dynamic_program(w: &World) -> Outcome {
-    w.asked(YES)?.line("x=touch; $x made")?.exits(0)?;
+    w.asked(YES)?.line("x=$(printf touch); $x made")?.exits(0)?;
     expect(w.ws.join("made").exists(), "the control made nothing")?;
     expect(
         w.times_asked() == 2,
@@ -245,7 +245,7 @@ fn dynamic_program(w: &World) -> Outcome {
     fs::remove_file(w.ws.join("made"))?;
     w.forget_questions()?;
     let once = "if [ \"$(wc -l < asked.log)\" -eq 1 ]; then allow; else deny; fi";
-    let ran = w.asked(once)?.line("x=touch; $x made; echo \"rc=$?\"")?;
+    let ran = w.asked(once)?.line("x=$(printf touch); $x made; echo \"rc=$?\"")?;
     ran.exits(0)?.says("not today")?;
     expect(ran.out.contains("rc=126"), format!("not EACCES: {ran}"))?;
     expect(!w.ws.join("made").exists(), "it started all the same")?;
@@ -258,7 +258,7 @@ fn dynamic_program(w: &World) -> Outcome {
 /// The process waits in the kernel, whatever else the command does meanwhile; that time is not charged.
 fn exec_waits_for_the_answer(w: &World) -> Outcome {
     let slow = "if [ \"$(wc -l < asked.log)\" -gt 1 ]; then sleep 2; fi; allow";
-    let line = "x=touch; $x made & : > meanwhile; wait";
+    let line = "x=$(printf touch); $x made & : > meanwhile; wait";
     let ran = w.asked(slow)?.option("--timeout", "1").line(line)?;
     ran.exits(0)?;
     for name in ["made", "meanwhile"] {
@@ -270,7 +270,7 @@ fn exec_waits_for_the_answer(w: &World) -> Outcome {
     // An interruption while it waits cancels the question and the command.
     let asks = "if [ \"$(wc -l < asked.log)\" -gt 1 ]; then sleep 20; fi; allow";
     w.forget_questions()?;
-    let started = w.asked(asks)?.start_line("x=touch; $x late")?;
+    let started = w.asked(asks)?.start_line("x=$(printf touch); $x late")?;
     crate::harness::process::until("it is asked twice", || w.times_asked() == 2)?;
     started.signal(nix::sys::signal::Signal::SIGTERM)?;
     started.end()?.exits(130)?;
@@ -301,7 +301,7 @@ fn lineage_covers_what_it_says(w: &World) -> Outcome {
         w.approver("if [ \"$(wc -l < asked.log)\" -eq 1 ]; then allow; else deny; fi")?;
     let run = w.policy(&policy)?.option("--approver", &approver);
     let ran = run.line(&format!(
-        "x=/usr/bin/touch; (sleep 0.3; $x made) & exec {slow}"
+        "x=$(printf /usr/bin/touch); (sleep 0.3; $x made) & exec {slow}"
     ))?;
     expect(
         !w.ws.join("made").exists() && w.times_asked() == 2,
@@ -352,7 +352,7 @@ fn orphans_keep_their_place(w: &World) -> Outcome {
         "an orphan of the tool was not covered",
     )?;
     fs::remove_file(w.ws.join("made"))?;
-    let line = format!("x=/usr/bin/touch; (setsid sh -c \"sleep 0.2; $x made\" &) ; {WAITS}");
+    let line = format!("x=$(printf /usr/bin/touch); (setsid sh -c \"sleep 0.2; $x made\" &) ; {WAITS}");
     let line = line.as_str();
     let approver = w.approver(NO)?;
     w.asked(YES)?.line(line)?.exits(0)?;
@@ -417,7 +417,7 @@ fn strict_gate(w: &World) -> Outcome {
 
 fn bypass(w: &World) -> Outcome {
     let approver = w.approver(YES)?;
-    let lines = ["touch made", "x=touch; $x made", "sh -c 'touch made'"];
+    let lines = ["touch made", "x=$(printf touch); $x made", "sh -c 'touch made'"];
     for line in lines {
         let run = w.policy(ASK_ALL)?.option("--approver", &approver);
         run.option("--mode", "bypass").line(line)?.exits(0)?;

@@ -80,11 +80,11 @@ fn swapped_while_waiting(w: &World) -> Outcome {
     ] {
         put("tool", "original")?;
         put("evil", "swapped")?;
-        w.asked(YES)?.line("x=./tool; $x")?.exits(0)?;
+        w.asked(YES)?.line("x=$(printf ./tool); $x")?.exits(0)?;
         expect(w.ws.join("original").exists(), "the control did not run")?;
         fs::remove_file(w.ws.join("original"))?;
         w.forget_questions()?;
-        let ran = w.asked(&second(swap))?.line("x=./tool; $x")?;
+        let ran = w.asked(&second(swap))?.line("x=$(printf ./tool); $x")?;
         for name in ["original", "swapped"] {
             expect(
                 !w.ws.join(name).exists(),
@@ -100,7 +100,7 @@ fn swapped_while_waiting(w: &World) -> Outcome {
         "cat /bin/false > ws/tool",
     ] {
         fs::copy("/bin/true", w.ws.join("tool"))?;
-        let line = "x=./tool; $x; echo \"rc=$?\"";
+        let line = "x=$(printf ./tool); $x; echo \"rc=$?\"";
         let control = w.asked(YES)?.line(line)?;
         expect(
             control.out.contains("rc=0"),
@@ -211,7 +211,7 @@ fn overlay(w: &World) -> Outcome {
 /// With the supervisor gone nothing further starts: an exec that waits fails, and so does any later one.
 fn killed_while_waiting(w: &World) -> Outcome {
     let line =
-        "x=touch; trap '' TERM HUP; (while :; do $x late; done) 2> /dev/null & $x made; wait";
+        "x=$(printf touch); trap '' TERM HUP; (while :; do $x late; done) 2> /dev/null & $x made; wait";
     let asks = "if [ \"$(wc -l < asked.log)\" -gt 1 ]; then sleep 60; fi; allow";
     let mut started = w.asked(asks)?.start_line(line)?;
     process::until("an exec waits for an answer", || w.times_asked() >= 2)?;
@@ -226,6 +226,6 @@ fn killed_while_waiting(w: &World) -> Outcome {
     for name in ["made", "late"] {
         expect(!w.ws.join(name).exists(), format!("{name} was made"))?;
     }
-    w.asked(YES)?.line("x=touch; $x made")?.exits(0)?;
+    w.asked(YES)?.line("x=$(printf touch); $x made")?.exits(0)?;
     expect(w.ws.join("made").exists(), "the control made nothing")
 }

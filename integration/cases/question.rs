@@ -52,7 +52,7 @@ fn answered_on_the_terminal(w: &World) -> Outcome {
 /// The command runs already when it turns out what it wants to start; the terminal is the person's again
 /// while they are asked.
 fn exec_answered(w: &World) -> Outcome {
-    let line = "x=touch; $x made-by-hand";
+    let line = "x=$(printf touch); $x made-by-hand";
     for (keys, code, made) in [("y\n", 0, true), ("n\n", 126, false), ("x\n", 130, false)] {
         let run = w.policy(ASK_ALL)?;
         let (mut terminal, mut started) = terminal::start(&run.command(&["-c", line]), &w.logs())?;

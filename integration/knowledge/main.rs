@@ -11,6 +11,8 @@
 mod control;
 mod data;
 mod generate;
+#[path = "../support/hide.rs"]
+mod hide;
 mod lines;
 mod observe;
 mod play;
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         Some(watch::MODE) => return watch::serve(),
         Some(watch::APPROVER) => return watch::approve(),
         Some(play::MODE) => return play::serve(),
+        Some(hide::MODE) => return hide::run(std::env::args_os().skip(2)),
         Some(_) | None => {}
     }
     let Some(options) = options(std::env::args().skip(1)) else {

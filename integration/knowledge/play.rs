@@ -236,6 +236,7 @@ fn predicts(sub: &SubCommand, lookup: &Lookup, exec: &Exec) -> Option<How> {
     let folder = match &sub.folder {
         Folder::Start => Some(PathBuf::from(WORKSPACE)),
         Folder::Moved(path) => Some(Path::new(WORKSPACE).join(std::ffi::OsStr::from_bytes(path))),
+        Folder::Home(path) => Some(Path::new(HOME).join(std::ffi::OsStr::from_bytes(path))),
         Folder::Unknown => None,
     };
     // The folder a line removes is not there to be compared.
@@ -368,6 +369,13 @@ fn follow() -> io::Result<Vec<Exec>> {
     }
 }
 
+/// The process that made `pid`, as long as it lives.
+fn parent(pid: Pid) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok()
+}
+
 fn look(pid: Pid, names: &mut std::collections::BTreeMap<i32, String>) -> io::Result<Exec> {
     let place = format!("/proc/{pid}");
     let mut argv: Vec<Vec<u8>> = fs::read(format!("{place}/cmdline"))?
@@ -377,7 +385,11 @@ fn look(pid: Pid, names: &mut std::collections::BTreeMap<i32, String>) -> io::Re
     // Each argument ends with a zero.
     argv.pop();
     let file = fs::read_link(format!("{place}/exe"))?;
-    let by = names.get(&pid.as_raw()).cloned().unwrap_or_default();
+    // The fork may be reported behind the exec of the process it made.
+    let known = names.get(&pid.as_raw()).cloned();
+    let by = known
+        .or_else(|| names.get(&parent(pid)?).cloned())
+        .unwrap_or_default();
     let name = file
         .file_name()
         .unwrap_or_default()

@@ -148,7 +148,7 @@ pub(super) fn env(policy: &Policy, view: &View<'_>, name: &[u8]) -> Answer {
     if let Some(rule) = allowed {
         return Answer::by(Reason::RuleAllow, &rule.reference);
     }
-    read_only::variable(policy, name).map_or_else(
+    read_only::variable(policy, view, name).map_or_else(
         || Answer::ask(Reason::Unmatched),
         |rule| Answer::by(Reason::ReadOnlyDefault, &rule),
     )

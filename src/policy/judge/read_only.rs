@@ -7,7 +7,9 @@ use crate::model::judgement::RuleRef;
 use crate::model::path::AbsolutePath;
 use crate::model::script::Word;
 use crate::policy::Policy;
-use crate::policy::knowledge::{CarrierKind, Effect, Inner, OperandKind, Program, Seen, ValueKind};
+use crate::policy::knowledge::{
+    self, CarrierKind, Effect, Inner, OperandKind, Program, Seen, ValueKind,
+};
 use crate::policy::words::is_many;
 
 pub(super) const ID: &str = "builtin.read-only";
@@ -35,8 +37,27 @@ pub(super) fn command(policy: &Policy, view: &View<'_>) -> Option<RuleRef> {
 }
 
 /// The rule, when it covers setting this variable.
-pub(super) fn variable(policy: &Policy, name: &[u8]) -> Option<RuleRef> {
-    let harmless = matches!(
+pub(super) fn variable(policy: &Policy, view: &View<'_>, name: &[u8]) -> Option<RuleRef> {
+    let harmless = only_looks(name) || starts_nothing(view, name);
+    let applies = policy.read_only_defaults && !policy.is_disabled(ENV_ID);
+    (harmless && applies).then(|| built_in(ENV_ID, ENV_TEXT))
+}
+
+/// `GIT_PAGER=cat`: a variable that names a command, with a value that does nothing.
+fn starts_nothing(view: &View<'_>, name: &[u8]) -> bool {
+    let mut values = view
+        .sub
+        .assignments
+        .iter()
+        .filter(|assignment| assignment.name == name)
+        .peekable();
+    knowledge::names_command(name)
+        && values.peek().is_some()
+        && values.all(|assignment| knowledge::is_idle(&assignment.value))
+}
+
+fn only_looks(name: &[u8]) -> bool {
+    matches!(
         name,
         b"LANG"
             | b"LC_ALL"
@@ -53,9 +74,16 @@ pub(super) fn variable(policy: &Policy, name: &[u8]) -> Option<RuleRef> {
             | b"COLUMNS"
             | b"LINES"
             | b"RUST_BACKTRACE"
-    );
-    let applies = policy.read_only_defaults && !policy.is_disabled(ENV_ID);
-    (harmless && applies).then(|| built_in(ENV_ID, ENV_TEXT))
+            | b"RUST_LOG"
+            | b"CARGO_TERM_COLOR"
+            | b"PY_COLORS"
+            | b"PYTHONUNBUFFERED"
+            | b"LS_COLORS"
+            | b"GREP_COLORS"
+            | b"MANWIDTH"
+            | b"GIT_TERMINAL_PROMPT"
+            | b"GIT_OPTIONAL_LOCKS"
+    )
 }
 
 /// `PROGRAM --version` and whatever else of the kind its knowledge lists, and nothing besides.
@@ -104,7 +132,9 @@ fn only_carries(view: &View<'_>, level: &Program) -> bool {
         Inner::Text { .. } => true,
     };
     let inner = &view.carried.inner;
-    if idle && inner.is_empty() {
+    let alone =
+        view.reading.operands.is_empty() && carrier.alone.as_ref().is_some_and(Vec::is_empty);
+    if (idle || alone) && inner.is_empty() {
         return true;
     }
     match carrier.kind {
@@ -150,9 +180,9 @@ fn only_reads(view: &View<'_>) -> bool {
     let operands = reading.uses().iter().all(|operand| match operand.kind {
         Some(OperandKind::Text | OperandKind::Read | OperandKind::Variable) => true,
         Some(OperandKind::Effect | OperandKind::Write) if lists => true,
+        Some(OperandKind::Write) => view.sub.argv.get(operand.index).is_some_and(is_sink),
         Some(
-            OperandKind::Write
-            | OperandKind::Assignment
+            OperandKind::Assignment
             | OperandKind::Effect
             | OperandKind::Setting
             | OperandKind::Script,
@@ -162,6 +192,14 @@ fn only_reads(view: &View<'_>) -> bool {
     let turns = (!reading.loose.is_empty() && could_turn(view)) || (!lists && could_multiply(view));
     let needed = level.needs.iter().all(|option| reading.has(option));
     proved && needed && !carries && options && operands && !turns
+}
+
+/// Whether what is written there is gone, or seen.
+fn is_sink(word: &Word) -> bool {
+    matches!(
+        word.as_static(),
+        Some(b"/dev/null" | b"/dev/stdout" | b"/dev/stderr")
+    )
 }
 
 /// A word that could become an option.

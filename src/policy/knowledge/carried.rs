@@ -61,6 +61,8 @@ const BASH: &[Dialect] = &[Dialect::Bash];
 /// Looks into the argv of `sub`.
 pub(crate) fn carried(sub: &SubCommand) -> Carried {
     let mut carried = Carried::default();
+    let reading = read(sub);
+    super::variables::variables(sub, &reading, &mut carried);
     let Some(name) = sub.program() else {
         return carried;
     };
@@ -72,7 +74,6 @@ pub(crate) fn carried(sub: &SubCommand) -> Carried {
             return carried;
         }
     }
-    let reading = read(sub);
     options(&reading, &mut carried);
     for (index, safety) in reading.texts() {
         match safety {
@@ -290,7 +291,19 @@ fn argv(sub: &SubCommand, reading: &Reading<'_>, carrier: &Carrier, carried: &mu
         .filter_map(|seen| seen.value.clone())
         .next_back();
     let Some(start) = operands.next() else {
-        if !assignments.is_empty() {
+        if let (Some(alone), Some(last)) = (&carrier.alone, sub.argv.last()) {
+            // What it starts stands in no word of the line; more words are added where it runs.
+            let mut argv: Vec<Word> = alone
+                .iter()
+                .map(|word| Word::text(last.span, word.as_bytes().to_vec()))
+                .collect();
+            if !argv.is_empty() {
+                if carrier.appends {
+                    argv.push(unknown_words(last));
+                }
+                push_argv(carried, argv, Vec::new(), None);
+            }
+        } else if !assignments.is_empty() {
             carried.inner.push(Inner::Argv {
                 argv: Vec::new(),
                 assignments,

@@ -107,6 +107,8 @@ pub(crate) struct OptionSpec {
     pub(crate) before: usize,
     pub(crate) kind: ValueKind,
     pub(crate) effect: Effect,
+    /// Values with which it is neutral; a `*` at the end stands for anything.
+    pub(crate) neutral_values: Vec<String>,
 }
 
 /// What an operand is.
@@ -181,6 +183,9 @@ pub(crate) struct Carrier {
     /// Words nobody knows yet are added to the inner argv.
     #[serde(default)]
     pub(crate) appends: bool,
+    /// What it starts when no operand names it; empty for nothing.
+    #[serde(default)]
+    pub(crate) alone: Option<Vec<String>>,
     /// With one of these options nothing is started.
     #[serde(default)]
     pub(crate) unless: Vec<String>,
@@ -291,6 +296,9 @@ struct ProgramText {
     writes: Vec<String>,
     #[serde(default)]
     executes: Vec<String>,
+    /// `OPTION VALUE`: with this value the option is neutral.
+    #[serde(default)]
+    neutral_values: Vec<String>,
     operands: Option<Vec<String>>,
     #[serde(default)]
     operand_replaced_by: Vec<String>,
@@ -355,6 +363,16 @@ impl Program {
 }
 
 impl OptionSpec {
+    /// Whether this value makes it neutral.
+    pub(crate) fn is_neutral_with(&self, value: &[u8]) -> bool {
+        self.neutral_values.iter().any(|known| {
+            known.strip_suffix('*').map_or_else(
+                || known.as_bytes() == value,
+                |start| value.starts_with(start.as_bytes()),
+            )
+        })
+    }
+
     /// `-word` is `--word` too.
     fn take_two_dashes(&mut self) {
         let doubled: Vec<String> = self
@@ -390,6 +408,9 @@ impl TryFrom<ProgramText> for Program {
             for text in texts {
                 options.push(option(text, effect)?);
             }
+        }
+        for text in &text.neutral_values {
+            neutral_value(text, &mut options)?;
         }
         if style == StyleText::Go {
             options.iter_mut().for_each(OptionSpec::take_two_dashes);
@@ -441,6 +462,19 @@ impl TryFrom<ProgramText> for Program {
     }
 }
 
+/// Adds a value to the option it belongs to.
+fn neutral_value(text: &str, options: &mut [OptionSpec]) -> Result<(), String> {
+    let (name, value) = text
+        .split_once(' ')
+        .ok_or_else(|| format!("`{text}` is no option with a value"))?;
+    let option = options
+        .iter_mut()
+        .find(|option| option.spellings.iter().any(|known| known == name))
+        .ok_or_else(|| format!("`{text}`: there is no option `{name}`"))?;
+    option.neutral_values.push(value.to_owned());
+    Ok(())
+}
+
 /// `-o, --output WRITE`, `--color[=WHEN]`, `-i[SUFFIX]`, `-v`.
 fn option(text: &str, effect: Effect) -> Result<OptionSpec, String> {
     let bad = || format!("`{text}` is no option");
@@ -488,6 +522,7 @@ fn option(text: &str, effect: Effect) -> Result<OptionSpec, String> {
         before,
         kind,
         effect,
+        neutral_values: Vec::new(),
     })
 }
 

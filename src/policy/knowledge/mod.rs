@@ -9,6 +9,7 @@ mod grammar;
 mod reading;
 mod settings;
 mod text;
+mod variables;
 
 use std::sync::OnceLock;
 
@@ -18,6 +19,7 @@ use crate::model::script::{SubCommand, Word};
 pub(super) use carried::{Carried, Inner, carried};
 pub(super) use grammar::{CarrierKind, Effect, OperandKind, ValueKind};
 pub(super) use reading::{Reading, Seen};
+pub(super) use variables::{is_idle, names_command};
 
 pub use files::{ProgramFile, program_files};
 pub use grammar::{Examples, Program};

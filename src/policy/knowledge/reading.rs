@@ -22,7 +22,12 @@ pub(crate) struct Seen<'g> {
 
 impl Seen<'_> {
     pub(crate) fn effect(&self) -> Option<Effect> {
-        self.spec.map(|spec| spec.effect)
+        let spec = self.spec?;
+        let value = self.value.as_ref().and_then(Word::as_static);
+        if value.is_some_and(|value| spec.is_neutral_with(value)) {
+            return Some(Effect::Neutral);
+        }
+        Some(spec.effect)
     }
 
     pub(crate) fn kind(&self) -> Option<ValueKind> {
@@ -136,6 +141,11 @@ impl<'g> Reading<'g> {
                 self.ended = true;
                 at + 1
             }
+            // `env -` is `env -i`.
+            (Style::Gnu, b"-") if word.as_static().is_some() && self.spec("-").is_some() => {
+                self.note(self.spec("-"), known.as_slice(), at, None);
+                at + 1
+            }
             (Style::Gnu, [b'-', b'-', _, ..]) => self.long(at, &word, &known),
             (Style::Gnu, [b'-', rest @ ..]) if !rest.is_empty() => {
                 self.bundle(at, &word, &known, 1)
@@ -154,13 +164,22 @@ impl<'g> Reading<'g> {
             }
             (Style::Single, [b'-', _, ..]) => self.single(at, &word, &known),
             (Style::Gnu | Style::Single | Style::None, _) => {
-                if could_be_option(&word) {
+                let input = known == b"-" && word.as_static().is_some() && self.reads_input();
+                if !input && could_be_option(&word) {
                     self.loose.push(at);
                 }
                 self.operand(at);
                 at + 1
             }
         }
+    }
+
+    /// Whether a lone dash is standard input, as any program reads it that starts nothing: to a shell it
+    /// ends the options.
+    fn reads_input(&self) -> bool {
+        self.level().is_some_and(|level| {
+            level.carrier.is_none() && !level.operands.contains(&OperandKind::Script)
+        })
     }
 
     fn operand(&mut self, at: usize) {

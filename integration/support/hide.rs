@@ -1,4 +1,4 @@
-//! `enforce --without WHAT PROGRAM ARGS…`: a host that lacks something, made by a filter that answers its
+//! `TEST --without WHAT PROGRAM ARGS…`: a host that lacks something, made by a filter that answers its
 //! system calls as such a host does. `landlock` and `seccomp`: ENOSYS, a kernel built without them.
 //! `namespaces`: EPERM, user namespaces off. `listener`: EBUSY, inside another supervisor. `ptrace`: EPERM,
 //! Yama or a container. `answers`: ENOTTY, a listener that hands nothing out.
@@ -14,7 +14,10 @@ use seccompiler::{
     SeccompRule,
 };
 
-use crate::harness::{Outcome, Stop, fail};
+/// The first word that makes a test program this.
+pub const MODE: &str = "--without";
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Becomes PROGRAM; comes back only when that fails.
 pub fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
@@ -26,9 +29,9 @@ pub fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
         .and_then(|filter| Ok(seccompiler::apply_filter(&filter)?))
     {
         Ok(()) => format!("cannot start: {}", Command::new(program).args(words).exec()),
-        Err(Stop::Fail(why) | Stop::Skip(why)) => why,
+        Err(error) => error.to_string(),
     };
-    eprintln!("enforce --without: {why}");
+    eprintln!("{MODE}: {why}");
     ExitCode::from(99)
 }
 
@@ -69,7 +72,7 @@ fn filter(what: &str) -> Outcome<BpfProgram> {
             BTreeMap::from([(libc::SYS_ioctl, vec![argument_is(1, NOTIF_RECV)?])]),
             libc::ENOTTY,
         ),
-        other => return fail(format!("`{other}` cannot be hidden")),
+        other => return Err(format!("`{other}` cannot be hidden").into()),
     };
     let missing = SeccompAction::Errno(u32::try_from(errno)?);
     let filter = SeccompFilter::new(
