@@ -245,7 +245,9 @@ fn dynamic_program(w: &World) -> Outcome {
     fs::remove_file(w.ws.join("made"))?;
     w.forget_questions()?;
     let once = "if [ \"$(wc -l < asked.log)\" -eq 1 ]; then allow; else deny; fi";
-    let ran = w.asked(once)?.line("x=$(printf touch); $x made; echo \"rc=$?\"")?;
+    let ran = w
+        .asked(once)?
+        .line("x=$(printf touch); $x made; echo \"rc=$?\"")?;
     ran.exits(0)?.says("not today")?;
     expect(ran.out.contains("rc=126"), format!("not EACCES: {ran}"))?;
     expect(!w.ws.join("made").exists(), "it started all the same")?;
@@ -352,7 +354,8 @@ fn orphans_keep_their_place(w: &World) -> Outcome {
         "an orphan of the tool was not covered",
     )?;
     fs::remove_file(w.ws.join("made"))?;
-    let line = format!("x=$(printf /usr/bin/touch); (setsid sh -c \"sleep 0.2; $x made\" &) ; {WAITS}");
+    let line =
+        format!("x=$(printf /usr/bin/touch); (setsid sh -c \"sleep 0.2; $x made\" &) ; {WAITS}");
     let line = line.as_str();
     let approver = w.approver(NO)?;
     w.asked(YES)?.line(line)?.exits(0)?;
@@ -417,7 +420,11 @@ fn strict_gate(w: &World) -> Outcome {
 
 fn bypass(w: &World) -> Outcome {
     let approver = w.approver(YES)?;
-    let lines = ["touch made", "x=$(printf touch); $x made", "sh -c 'touch made'"];
+    let lines = [
+        "touch made",
+        "x=$(printf touch); $x made",
+        "sh -c 'touch made'",
+    ];
     for line in lines {
         let run = w.policy(ASK_ALL)?.option("--approver", &approver);
         run.option("--mode", "bypass").line(line)?.exits(0)?;

@@ -210,8 +210,7 @@ fn overlay(w: &World) -> Outcome {
 
 /// With the supervisor gone nothing further starts: an exec that waits fails, and so does any later one.
 fn killed_while_waiting(w: &World) -> Outcome {
-    let line =
-        "x=$(printf touch); trap '' TERM HUP; (while :; do $x late; done) 2> /dev/null & $x made; wait";
+    let line = "x=$(printf touch); trap '' TERM HUP; (while :; do $x late; done) 2> /dev/null & $x made; wait";
     let asks = "if [ \"$(wc -l < asked.log)\" -gt 1 ]; then sleep 60; fi; allow";
     let mut started = w.asked(asks)?.start_line(line)?;
     process::until("an exec waits for an answer", || w.times_asked() >= 2)?;

@@ -201,7 +201,7 @@ impl Maker<'_> {
                         .pick(&["fn#() ", "function fn# ", "fn# ()\n", "function fn# () "]);
                 let body = self.body();
                 // A call that may come without its definition is opaque, and so rare.
-                let top = self.depth == 1 && self.rng.once_in(14);
+                let top = self.depth == 1 && self.rng.once_in(30);
                 let call = match self.rng.below(2) {
                     _ if !top => String::new(),
                     1 => format!("; fn{number} {}", self.static_word()),
