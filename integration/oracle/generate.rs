@@ -199,10 +199,17 @@ impl Maker<'_> {
                 let head =
                     self.rng
                         .pick(&["fn#() ", "function fn# ", "fn# ()\n", "function fn# () "]);
+                let body = self.body();
+                // A call that may come without its definition is opaque, and so rare.
+                let top = self.depth == 1 && self.rng.once_in(30);
+                let call = match self.rng.below(2) {
+                    _ if !top => String::new(),
+                    1 => format!("; fn{number} {}", self.static_word()),
+                    _ => format!("\n{} && fn{number}", self.simple()),
+                };
                 format!(
-                    "{}{{ {}}}",
-                    head.replace('#', &number.to_string()),
-                    self.body()
+                    "{}{{ {body}}}{call}",
+                    head.replace('#', &number.to_string())
                 )
             }
         }

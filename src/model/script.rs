@@ -190,6 +190,8 @@ pub struct Context {
     pub function_body: bool,
     /// Reads the output of the command before it in a pipeline.
     pub piped: bool,
+    /// Calls a function of the line; what that does follows as sub-commands.
+    pub call: bool,
 }
 
 /// One thing the shell starts or does: an argv with its assignments and redirections. `argv` is empty

@@ -85,8 +85,10 @@ impl Parser<'_, '_> {
             return Ok(());
         };
         if let Some(name) = program.as_static() {
-            let name = name.to_vec();
-            self.state.values.called(&name);
+            if self.state.values.is_function(name) {
+                let name = name.to_vec();
+                return self.call(&name, index);
+            }
         } else {
             if !names_file(program) {
                 self.state.values.fail();
@@ -128,7 +130,12 @@ impl Parser<'_, '_> {
             b"eval" => self.eval(arguments, index, span)?,
             b"trap" => self.trap(arguments, index, span)?,
             b"source" | b"." => self.source(arguments, span),
-            b"set" => self.set(arguments, span),
+            b"set" => {
+                self.state.values.shifted();
+                self.set(arguments, span);
+            }
+            b"shift" => self.state.values.shifted(),
+            b"return" | b"break" | b"continue" => self.state.returns += 1,
             b"alias" if lists(arguments) => {}
             b"alias" => self.opaque(span, "an alias"),
             b"shopt" => self.shell_options(arguments, span),
@@ -278,7 +285,14 @@ impl Parser<'_, '_> {
             self.state.whereabouts.forget();
             return Ok(());
         };
-        self.carried(&words.join(&b' '), index, span)
+        let moves = self.state.whereabouts.moves();
+        let point = self.state.values.point();
+        self.carried(&words.join(&b' '), index, span)?;
+        // An error in it ends the text, and what stands behind `eval` runs.
+        if self.state.values.line_ends(point) && self.state.whereabouts.moves() != moves {
+            self.state.whereabouts.forget();
+        }
+        Ok(())
     }
 
     /// Reads `text` as commands carried by the sub-command at `index`.

@@ -46,6 +46,12 @@ impl Parser<'_, '_> {
             }
             b'0'..=b'9' | b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!' => {
                 self.pos += 1;
+                if let Some(text) = self.state.values.argument(next, quoted) {
+                    return Ok(Some(Part::Text {
+                        bytes: text.to_vec(),
+                        quoted: true,
+                    }));
+                }
                 // `"$@"` is as many words as there are arguments, quotes or not.
                 let quoted = quoted && next != b'@';
                 Part::Dynamic {

@@ -59,16 +59,20 @@ impl Parser<'_, '_> {
         }
         self.state.values.note_function(&bytes);
         self.state.definitions.push((bytes.clone(), span));
-        self.state.script.functions.push(bytes);
+        self.state.script.functions.push(bytes.clone());
+        let name = bytes;
         self.newlines()?;
         if self.is_bash() && !self.at_compound() {
             return self.fail("a function body expected");
         }
         let context = self.state.context;
+        let start = self.start_body(&name);
         self.state.context.function_body = true;
         let result = self.nested(|parser| parser.deferred(Self::command));
         self.state.context = context;
-        if result? {
+        let moves = result?;
+        let elsewhere = self.take_definition(&name, start);
+        if moves && !elsewhere {
             // The call, which may be hidden in anything that follows, moves too.
             self.state.whereabouts.lose();
         }

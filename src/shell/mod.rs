@@ -39,6 +39,7 @@ mod arrays;
 mod assignment;
 mod brace;
 mod builtin;
+mod call;
 mod compound;
 mod conditional;
 mod cursor;

@@ -23,6 +23,14 @@ impl Parser<'_, '_> {
             return self.fail("an empty `${}`");
         }
         self.note_operator(known, name.as_deref().unwrap_or_default(), start, operator);
+        if let [digit] = text
+            && let Some(text) = self.state.values.argument(*digit, quoted)
+        {
+            return Ok(Part::Text {
+                bytes: text.to_vec(),
+                quoted: true,
+            });
+        }
         let variable = is_name(text).then(|| text.to_vec());
         if variable.is_none() {
             // It may be one that this shell refuses, or refuses for this value.

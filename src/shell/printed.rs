@@ -67,6 +67,9 @@ fn printed(sub: &SubCommand) -> Option<Vec<Vec<u8>>> {
         // A message about what was found may quote it.
         return None;
     }
+    if sub.context.call {
+        return None;
+    }
     let words = sub.static_argv()?;
     match words.as_slice() {
         [b"echo", words @ ..] if words.iter().all(|word| is_plain(word)) => {

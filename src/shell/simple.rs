@@ -65,7 +65,9 @@ impl Parser<'_, '_> {
             .is_some_and(|sub| !sub.redirections.is_empty());
         let moves = self.state.whereabouts.moves();
         let point = self.state.values.point();
+        let settled = self.state.values.is_settled();
         self.effects(index)?;
+        self.state.values.settle(settled);
         if redirects {
             // With one that fails, `eval` and its like do not run.
             self.state.values.forget_since(point);
@@ -141,7 +143,13 @@ impl Parser<'_, '_> {
             }
             return Ok(());
         }
+        let argument = self.slice(raw.start, raw.end).contains(&b'$');
         self.arguments(raw, &mut draft.argv)?;
+        let named = draft.argv.first().and_then(Word::as_static);
+        if argument && named.is_some_and(|name| self.is_of_the_shell(name)) {
+            // An argument of the function named it, which the first reading did not know.
+            self.state.values.fail();
+        }
         if leading && self.is_bash() {
             draft.declares = draft
                 .argv

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::arrays::Arrays;
+use super::call::Body;
 use super::document::Pending;
 use super::evaluated::Evaluated;
 use super::folder::Whereabouts;
 use super::values::{Learned, Values};
 use super::{builtin, limit};
-use crate::model::script::{Context, Dialect, Opaque, Script, Span};
+use crate::model::script::{Context, Dialect, Opaque, Script, Span, SubCommand};
 
 /// What is known so far, whatever text is being read.
 pub(super) struct State {
@@ -41,6 +42,12 @@ pub(super) struct State {
     pub(super) arrays: Arrays,
     /// Some literal text has the form of a subscript with a substitution in it.
     pub(super) smuggles: bool,
+    /// The bodies of functions, as they were defined.
+    pub(super) bodies: Vec<Body>,
+    /// The functions that are being called.
+    pub(super) calling: Vec<Vec<u8>>,
+    /// How often something may have left a function before its end.
+    pub(super) returns: usize,
     /// A pattern without a match may become no word.
     pub(super) vanishing: bool,
     /// The sub-command whose inner text is being read.
@@ -67,6 +74,9 @@ impl State {
             ending: None,
             arrays: Arrays::default(),
             smuggles: false,
+            bodies: Vec::new(),
+            calling: Vec::new(),
+            returns: 0,
             vanishing: false,
             carrier: None,
         }
@@ -77,6 +87,7 @@ impl State {
     pub(super) fn finish(mut self, line: &[u8]) -> (Script, Option<Learned>) {
         let shadows = |(name, _): &(Vec<u8>, Span)| builtin::is_shadowed(name);
         let mut undecided = !self.script.opaque.is_empty() || self.definitions.iter().any(shadows);
+        self.note_calls();
         self.judge_functions();
         let arrays = std::mem::take(&mut self.arrays);
         self.script.opaque.extend(arrays.expanded_again());
@@ -99,6 +110,21 @@ impl State {
         (self.script, learned)
     }
 
+    /// Calls that stand before their definition, in the body of another function.
+    fn note_calls(&mut self) {
+        if self.definitions.is_empty() {
+            return;
+        }
+        let names = self
+            .script
+            .subcommands
+            .iter()
+            .filter_map(SubCommand::program);
+        for name in names {
+            self.values.note_call(name);
+        }
+    }
+
     /// A function is called instead of the file of its name, earlier and later in ways that depend on
     /// what has run; so its use is undecidable, and so is a definition that replaces a built-in.
     fn judge_functions(&mut self) {
@@ -114,7 +140,9 @@ impl State {
             .script
             .subcommands
             .iter()
-            .filter(|sub| sub.program().is_some_and(|name| names.contains(name)))
+            .filter(|sub| {
+                !sub.context.call && sub.program().is_some_and(|name| names.contains(name))
+            })
             .map(|sub| Opaque {
                 span: sub.span,
                 reason: "a call of a function of this line",

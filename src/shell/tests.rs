@@ -353,8 +353,7 @@ fn a_move_that_may_not_have_happened_leaves_the_folder_unknown() {
         "case x in x) cd a;; esac; rm x",
         "while ls; do rm x; cd a; done",
         "until cd a; do rm x; done",
-        "f() { cd a; }; f; rm x",
-        "f() { rm x; }; cd a; f",
+        "f() { rm x; f; }; cd a; f",
         "pushd +1; rm x",
         "cd -; rm x",
         "cd $x; rm x",
@@ -366,6 +365,8 @@ fn a_move_that_may_not_have_happened_leaves_the_folder_unknown() {
     ] {
         assert_eq!(folder(line, "rm"), "?", "{line}");
     }
+    // An error ends the text of `eval`, not the line around it.
+    assert_eq!(folder("eval 'echo $((1 / 0)); cd a'; rm x", "rm"), "?");
     // What is absolute and surely ran is known again.
     assert_eq!(folder("cd $x; cd /a; rm x", "rm"), "/a");
 }
@@ -412,7 +413,7 @@ fn what_cannot_be_decided_is_marked() {
         "source $x",
         ". <(id)",
         "trap \"$x\" EXIT",
-        "f() { ls; }; f",
+        "f() { ls; f; }; f",
         "f; f() { ls; }",
         "cd() { ls; }",
         "PATH=/x ls",
@@ -965,6 +966,8 @@ fn a_variable_that_may_have_changed_is_not_static() {
         "echo $((1 / 0)); x=1\na $x",
         "x=0\necho ${y?}; x=1\na $x",
         "readonly y=1; y=2; x=1\na $x",
+        "eval 'echo $((1 / 0)); x=1'; a $x",
+        "x=0; eval 'y=1' 2> c && x=1; a $x",
         "cat <<E; x=1\n$(a $x)\nE\n",
         "x=0; cat <<E; x=1\n$(a $x)\nE\n",
         "x=0; { x=1; } > \"$(a $x)\"",
@@ -972,8 +975,8 @@ fn a_variable_that_may_have_changed_is_not_static() {
         "IFS=b; x=cbd; a $x",
         "e=eval; $e 'x=1'; a $x",
         "export x; read x; a $x",
-        "f() { x=1; f; a $x; }",
-        "f() { a $x; }; x=1; f",
+        "f() { x=1; f; a $x; }; f",
+        "f() { a $x; x=2; }; x=1; f",
         "unset 'b[x=5]'; x=1; a $x",
         "x=1; b=x; a ${!b}",
         "x=1; a ${x#y}",
@@ -1062,5 +1065,74 @@ fn moves_home_and_back_are_followed() {
         ("echo $((1 / 0)); cd /x\na", "?"),
     ] {
         assert_eq!(folder(line, "a"), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_call_of_a_function_is_its_body_where_it_is_called() {
+    let cases: &[(&str, &[&str])] = &[
+        ("f() { a \"$1\"; }; f x", &["f x", "a x"]),
+        (
+            "f() { a $1 ${2} $3; }; f x y",
+            &["f x y", "a x y <Parameter >"],
+        ),
+        ("f() { a $1; }; f 'x y'", &["f x y", "a <Parameter >"]),
+        ("f() { a; }; g() { f; b; }; g", &["g", "f", "a", "b"]),
+        ("g() { f; b; }; f() { a; }; g", &["g", "f", "a", "b"]),
+        ("f() { a; }; f() { b; }; f", &["f", "b"]),
+        ("f() { local d=/x; a $d; }; f", &["f", "local d=/x", "a /x"]),
+        ("d=/x; f() { a $d; }; f", &["f", "a /x"]),
+        (
+            "f() { a; }; b $(f)",
+            &["b <CommandSubstitution >", "f", "a"],
+        ),
+        ("f() { a; }; f | f", &["f", "a", "f", "a"]),
+        (
+            "f() { while a; do b; done; }; if f; then f; fi",
+            &["f", "a", "b", "f", "a", "b"],
+        ),
+        ("f() { a; }", &["a"]),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(started(line), *expected, "{line}");
+        assert!(bash(line).opaque.is_empty(), "{line}");
+    }
+    for (line, expected) in [
+        ("f() { rm x; }; cd a; f", "a"),
+        ("f() { cd a; }; f; rm x", "a"),
+        ("f() { cd \"$1\"; }; f /b; rm x", "/b"),
+        ("f() { b && return; cd a; }; f; rm x", "?"),
+        ("f() { cd a; }; f | b; rm x", "."),
+        ("f() { cd a; }; f > c; rm x", "?"),
+    ] {
+        assert_eq!(folder(line, "rm"), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_call_that_cannot_be_followed_is_opaque() {
+    for line in [
+        "f; f() { a; }",
+        "f() { f; }; f",
+        "f() { g; }; g() { f; }; f",
+        "b && f() { a; }; f",
+        "if b; then f() { a; }; fi; f",
+        "(f() { a; }); f",
+        "f() { a; } | b; f",
+        "f() { a; }; unset -f f; f",
+        "f() { a; }; unset f; f",
+        "f() { a; }; g() { unset -f f; }; f",
+        "f() { a; }; $b; f",
+        "f() { a; }; . ./b; f",
+        "f() { a; }; trap f EXIT; f",
+        "cd() { a; }; cd",
+        "f() { $1 b; }; f eval",
+        "f() { a; shift; a \"$1\"; set -- b; $1; }; f x",
+        "f() { g() { a; }; }; f; g",
+        "f() { a; }; x=$((1 + $(f)))",
+        "f() { a; }; IFS=, f",
+        "eval 'f() { a; }'; f",
+    ] {
+        assert!(is_opaque(line), "{line}: {:?}", started(line));
     }
 }

@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::Parser;
+use super::builtin::Words;
 use super::cursor::is_name;
 use crate::model::script::{Dynamic, Piece, Word};
 
@@ -33,6 +34,9 @@ type Value = Rc<Vec<Piece>>;
 
 /// Where a text that runs stands: the line itself is 0, each function and trap has a number of its own.
 type Body = usize;
+
+/// What a text that runs elsewhere leaves behind.
+type Outside = (Point, Body, Option<Words>);
 
 /// A loop, by the text it stands in and its place there.
 type Place = (Option<(usize, usize)>, usize);
@@ -50,6 +54,8 @@ pub(super) struct Learned {
     wild: bool,
     /// Some text runs at moments nobody foresees.
     traps: bool,
+    /// Functions that are called behind their definition.
+    called: BTreeSet<Vec<u8>>,
     /// The line defines functions.
     functions: BTreeSet<Vec<u8>>,
 }
@@ -83,6 +89,10 @@ pub(super) struct Values {
     risky: bool,
     body: Body,
     bodies: Body,
+    /// What is known of `$1` and so on in the body of a function that is called.
+    arguments: Option<Words>,
+    /// What is read now is read again where it counts.
+    postponed: bool,
     /// Nothing is put in for now.
     hidden: bool,
     /// The last simple command did nothing but give variables known values.
@@ -197,10 +207,15 @@ impl Values {
         self.changes.push((name.to_vec(), before));
     }
 
+    /// Forgets every value that can change.
     fn forget_all(&mut self) {
         let names: Vec<Vec<u8>> = self.known.keys().cloned().collect();
         for name in names {
-            self.forget(&name);
+            let first = self.first.as_ref();
+            let kept = first.is_some_and(|first| first.is_final(&name));
+            if !kept || self.names_folder(&name) {
+                self.forget(&name);
+            }
         }
     }
 
@@ -218,13 +233,22 @@ impl Values {
     /// Anything may change.
     pub(super) fn lose(&mut self) {
         self.learned.wild = true;
-        self.failed = true;
+        self.fail();
     }
 
     /// The second reading met a command whose name is not known: it may be a built-in one. In the first
     /// it may be a variable that the second fills in.
     pub(super) fn fail(&mut self) {
-        self.failed = true;
+        self.failed |= !self.postponed;
+    }
+
+    /// Whether what is read now counts later, where it is read again; gives back what held before.
+    pub(super) fn postpone(&mut self, postponed: bool) -> bool {
+        std::mem::replace(&mut self.postponed, postponed)
+    }
+
+    pub(super) fn is_postponed(&self) -> bool {
+        self.postponed
     }
 
     /// Some text may run at any moment from now on.
@@ -254,7 +278,7 @@ impl Values {
     }
 
     /// A variable gets `value` by itself; none where that is not known.
-    fn note_plain(&mut self, name: &[u8], value: Option<Vec<Piece>>) {
+    pub(super) fn note_plain(&mut self, name: &[u8], value: Option<Vec<Piece>>) {
         if !is_ordinary(name) {
             self.note_odd(name);
             return;
@@ -276,36 +300,82 @@ impl Values {
         self.learned.functions.insert(name.to_vec());
     }
 
-    fn is_function(&self, name: &[u8]) -> bool {
+    pub(super) fn is_function(&self, name: &[u8]) -> bool {
         let first = self.first.as_ref().unwrap_or(&self.learned);
         first.functions.contains(name)
     }
 
     /// A function of the line may be called, which can fail and can be the one this stands in.
     pub(super) fn called(&mut self, program: &[u8]) {
-        if self.is_function(program) {
-            self.risk();
-            if self.body != 0 {
-                self.forget_all();
-            }
+        self.risk();
+        if self.is_first() {
+            self.note_call(program);
+        } else if self.body != 0 {
+            self.forget_all();
         }
     }
 
+    /// A call seen by the first reading.
+    pub(super) fn note_call(&mut self, program: &[u8]) {
+        if self.learned.functions.contains(program) {
+            self.useful.set(true);
+            self.learned.called.insert(program.to_vec());
+        }
+    }
+
+    /// Whether this is the first reading.
+    pub(super) fn is_first(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// Whether the second reading puts the body of the function in place of its calls.
+    pub(super) fn is_called(&self, function: &[u8]) -> bool {
+        self.first.as_ref().is_some_and(|first| {
+            first.called.contains(function) && first.follows(&super::call::key(function))
+        })
+    }
+
+    /// Which body the function has here.
+    pub(super) fn body(&self, function: &[u8]) -> Option<usize> {
+        let value = self
+            .known
+            .get(&super::call::key(function))
+            .filter(|_| !self.hidden)?;
+        match value.as_slice() {
+            [Piece::Text(number)] => std::str::from_utf8(number).ok()?.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// The arguments of the function that is called; gives back those of the caller.
+    pub(super) fn take_arguments(&mut self, arguments: Option<Words>) -> Option<Words> {
+        std::mem::replace(&mut self.arguments, arguments)
+    }
+
+    /// The arguments change. A body that does so was to be known by its words.
+    pub(super) fn shifted(&mut self) {
+        if self.arguments.is_some() {
+            self.fail();
+        }
+    }
+
+    /// `$1` to `$9`, where it stands as it is put in.
+    pub(super) fn argument(&self, digit: u8, quoted: bool) -> Option<&[u8]> {
+        let at = usize::from(digit.checked_sub(b'1')?);
+        let text = self.arguments.as_ref()?.get(at)?.as_deref()?;
+        let stays = !text.is_empty() && text.iter().all(|byte| stays_itself(*byte));
+        (quoted || stays).then(|| {
+            self.filled.set(true);
+            text
+        })
+    }
+
     /// Starts a text that runs later and elsewhere; what it changes ends with it.
-    fn enter_body(&mut self) -> (Point, Body) {
-        let outside = (self.point(), self.body);
+    fn enter_body(&mut self) -> Outside {
+        let outside = (self.point(), self.body, self.arguments.take());
         self.bodies += 1;
         self.body = self.bodies;
-        let names: Vec<Vec<u8>> = self.known.keys().cloned().collect();
-        for name in names {
-            let kept = self
-                .first
-                .as_ref()
-                .is_some_and(|first| first.is_final(&name));
-            if !kept || self.names_folder(&name) {
-                self.forget(&name);
-            }
-        }
+        self.forget_all();
         outside
     }
 
@@ -314,8 +384,9 @@ impl Values {
         value.is_some_and(|value| value.iter().any(|piece| variable(piece) == Some(b"PWD")))
     }
 
-    fn leave_body(&mut self, (point, body): (Point, Body)) {
+    fn leave_body(&mut self, (point, body, arguments): Outside) {
         self.return_to(point);
+        self.arguments = arguments;
         self.body = body;
     }
 
@@ -537,7 +608,7 @@ impl Parser<'_, '_> {
     /// The operands of `export` and its like: each a name, or an assignment as if it stood alone. False
     /// where they are something else, or not only that.
     pub(super) fn take_declared(&mut self, builtin: &[u8], words: &[Word], index: usize) -> bool {
-        let local = self.state.context.function_body;
+        let local = self.state.context.function_body || !self.state.calling.is_empty();
         let outside = matches!(builtin, b"export")
             || (self.is_bash() && matches!(builtin, b"declare" | b"typeset"));
         let alone = self

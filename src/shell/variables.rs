@@ -155,6 +155,17 @@ impl Parser<'_, '_> {
             // An assignment that fails ends the line.
             self.state.values.lose();
         }
+        if name == b"unset"
+            || arguments
+                .iter()
+                .flatten()
+                .any(|word| word.starts_with(b"-"))
+        {
+            // It may be the function of that name.
+            for word in arguments.iter().flatten() {
+                self.state.values.note_odd(&super::call::key(word));
+            }
+        }
         let operands = self.operands(index, arguments.len());
         let followed = declares && self.take_declared(name, &operands, index);
         if followed {

@@ -1,6 +1,6 @@
 //! Rules on paths, variables and hosts.
 
-use super::descent;
+use super::descent::{self, Direction};
 use super::read_only;
 use super::view::View;
 use super::{Answer, is_redirection};
@@ -12,13 +12,6 @@ use crate::policy::Policy;
 use crate::policy::glob::{Match, Purpose};
 use crate::policy::path_pattern::PathPattern;
 use crate::policy::rule::{Rule, Target};
-
-/// Which way a file is opened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Read,
-    Write,
-}
 
 impl Direction {
     fn rules<'p>(

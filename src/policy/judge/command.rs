@@ -2,13 +2,13 @@
 
 use super::Answer;
 use super::conditions;
-use super::confine::covers_network;
 use super::forms::Form;
 use super::read_only;
 use super::view::View;
 use crate::model::executable::{Lookup, LookupError, Trust};
 use crate::model::judgement::Reason;
 use crate::model::path::AbsolutePath;
+use crate::model::profile::Network;
 use crate::model::script::Word;
 use crate::model::verdict::Verdict;
 use crate::policy::Policy;
@@ -321,5 +321,14 @@ fn names_form(pattern: &CommandPattern, form: &Form<'_>, view: &View<'_>) -> boo
             .iter()
             .any(|found| path.matches(found, view.scene.facts)),
         ProgramPattern::Content(digest) => form.file.is_some_and(|file| file.digest == *digest),
+    }
+}
+
+/// Whether an allow rule covers the run the line would have: one that reaches other hosts only when it says
+/// so. Loopback is a network of the run's own, in which it meets nobody.
+pub(super) fn covers_network(rule: &Rule, view: &View<'_>) -> bool {
+    match view.scene.facts.network {
+        Network::Off | Network::Loopback => true,
+        Network::Full => rule.conditions.network,
     }
 }

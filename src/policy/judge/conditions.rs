@@ -1,7 +1,6 @@
 //! The conditions of long rules: options, operands, folders.
 
-use super::read_only::is_in_workspace;
-use super::view::View;
+use super::view::{View, is_in_workspace};
 use crate::model::script::Word;
 use crate::policy::glob::{Match, Purpose};
 use crate::policy::rule::Conditions;

@@ -3,7 +3,6 @@
 use super::command;
 use super::view::View;
 use crate::model::judgement::Confined;
-use crate::model::profile::Network;
 use crate::model::verdict::Verdict;
 use crate::policy::Policy;
 use crate::policy::glob::{Match, Purpose};
@@ -44,13 +43,4 @@ fn speaks(rule: &Rule, view: &View<'_>) -> bool {
         | Target::Network(_)
         | Target::Mcp(_) => false,
     })
-}
-
-/// Whether an allow rule covers the run the line would have: one that reaches other hosts only when it says
-/// so. Loopback is a network of the run's own, in which it meets nobody.
-pub(super) fn covers_network(rule: &Rule, view: &View<'_>) -> bool {
-    match view.scene.facts.network {
-        Network::Off | Network::Loopback => true,
-        Network::Full => rule.conditions.network,
-    }
 }

@@ -1,7 +1,13 @@
 //! Programs that take a whole tree where their operand is a folder.
 
-use super::access::Direction;
 use super::view::View;
+
+/// Which way a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Read,
+    Write,
+}
 
 /// Whether the sub-command reads, or writes, what lies below the folders it names.
 pub(super) fn descends(view: &View<'_>, direction: Direction) -> bool {

@@ -178,8 +178,8 @@ fn answer(policy: &Policy, view: &View<'_>, access: &Access) -> Answer {
     }
     match access {
         Access::Command => command::answer(policy, view),
-        Access::Write(path) => access::path(policy, view, path, access::Direction::Write),
-        Access::Read(path) => access::path(policy, view, path, access::Direction::Read),
+        Access::Write(path) => access::path(policy, view, path, descent::Direction::Write),
+        Access::Read(path) => access::path(policy, view, path, descent::Direction::Read),
         Access::Env(name) => access::env(policy, view, name),
         Access::Network { host, port } => access::network(policy, view, host, port.as_deref()),
     }

@@ -1,10 +1,9 @@
 //! The built-in allow rules: commands the knowledge proves read-only, and harmless built-ins.
 
 use super::built_in;
-use super::view::View;
+use super::view::{View, is_in_workspace};
 use crate::model::executable::Lookup;
 use crate::model::judgement::RuleRef;
-use crate::model::path::AbsolutePath;
 use crate::model::script::Word;
 use crate::policy::Policy;
 use crate::policy::knowledge::{
@@ -281,30 +280,4 @@ fn sets_options(view: &View<'_>) -> bool {
 /// `shopt` with options that the parser calls harmless, or that lists; whatever else makes a line opaque.
 fn sets_patterns(view: &View<'_>) -> bool {
     view.sub.argv.iter().all(|word| word.as_static().is_some()) && !view.reading.has("-o")
-}
-
-/// Whether the word surely names a place in the workspace, links followed as far as resolve told.
-pub(super) fn is_in_workspace(view: &View<'_>, word: &Word) -> bool {
-    // `cd` itself cleans a path by its text.
-    let by_text = view.base_name() == Some(b"cd") && !view.reading.has("-P");
-    if !by_text && !word.as_static().is_some_and(|text| view.is_straight(text)) {
-        return false;
-    }
-    let path = word
-        .as_static()
-        .filter(|text| !text.is_empty())
-        .and_then(|text| {
-            if text.starts_with(b"/") {
-                AbsolutePath::new(std::path::Path::new(
-                    <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(text),
-                ))
-                .ok()
-            } else {
-                Some(view.folder.as_ref()?.join_bytes(text))
-            }
-        });
-    path.is_some_and(|path| {
-        let workspace = &view.scene.facts.workspace;
-        path.is_within(workspace) && view.scene.target(&path).is_within(workspace)
-    })
 }

@@ -3,7 +3,6 @@
 use std::cell::OnceCell;
 
 use super::forms::{self, Form};
-use super::read_only;
 use crate::model::access::{Access, Facts, Resolved, Survey};
 use crate::model::executable::{Executable, Lookup, Trust};
 use crate::model::path::AbsolutePath;
@@ -293,7 +292,7 @@ fn without_neutral(view: &View<'_>) -> Option<Vec<Word>> {
             (Some(Effect::Known), Some(ValueKind::Folder)) => seen
                 .value
                 .as_ref()
-                .is_some_and(|folder| read_only::is_in_workspace(view, folder)),
+                .is_some_and(|folder| is_in_workspace(view, folder)),
             (Some(_) | None, _) => false,
         });
     let loose = view.reading.loose.iter().any(|at| *at < name_at);
@@ -309,4 +308,30 @@ fn without_neutral(view: &View<'_>) -> Option<Vec<Word>> {
 /// The file and its interpreters.
 pub(super) fn chain(file: &Executable) -> impl Iterator<Item = &Executable> {
     std::iter::successors(Some(file), |file| file.next())
+}
+
+/// Whether the word surely names a place in the workspace, links followed as far as resolve told.
+pub(super) fn is_in_workspace(view: &View<'_>, word: &Word) -> bool {
+    // `cd` itself cleans a path by its text.
+    let by_text = view.base_name() == Some(b"cd") && !view.reading.has("-P");
+    if !by_text && !word.as_static().is_some_and(|text| view.is_straight(text)) {
+        return false;
+    }
+    let path = word
+        .as_static()
+        .filter(|text| !text.is_empty())
+        .and_then(|text| {
+            if text.starts_with(b"/") {
+                AbsolutePath::new(std::path::Path::new(
+                    <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(text),
+                ))
+                .ok()
+            } else {
+                Some(view.folder.as_ref()?.join_bytes(text))
+            }
+        });
+    path.is_some_and(|path| {
+        let workspace = &view.scene.facts.workspace;
+        path.is_within(workspace) && view.scene.target(&path).is_within(workspace)
+    })
 }

@@ -9,14 +9,15 @@ use crate::policy::words::without_prefix;
 /// The accesses of `sub`. `exported` says that the line makes the shell export every variable.
 pub(super) fn of(sub: &SubCommand, facts: &Facts, exported: bool) -> Vec<Access> {
     let mut accesses = Vec::new();
-    let runs = !sub.argv.is_empty();
+    // What a function does is told by the sub-commands of its body.
+    let runs = !sub.argv.is_empty() && !sub.context.call;
     if runs {
         accesses.push(Access::Command);
     }
     for assignment in &sub.assignments {
         // Used by the built-in and gone with it.
         let separates = assignment.name == b"IFS" && sub.reads_fields();
-        if !separates && (runs || exported || is_obeyed(&assignment.name)) {
+        if !separates && (!sub.argv.is_empty() || exported || is_obeyed(&assignment.name)) {
             accesses.push(Access::Env(assignment.name.clone()));
         }
     }

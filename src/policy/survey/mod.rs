@@ -6,9 +6,9 @@ mod hidden;
 mod loops;
 mod unfold;
 
-use crate::model::access::{Facts, Survey};
+use crate::model::access::{Facts, Survey, Traits};
 use crate::model::path::AbsolutePath;
-use crate::model::script::{Folder, Script};
+use crate::model::script::{Folder, Opaque, Script, SubCommand};
 
 use super::Parse;
 use super::knowledge;
@@ -19,18 +19,36 @@ pub fn survey(mut script: Script, facts: &Facts, parse: Parse) -> Survey {
     constants::fill(&mut script, facts);
     loops::fill(&mut script);
     unfold::unfold(&mut script, facts, parse);
+    mark_replaced(&mut script);
     let exported = accesses::exports_everything(&script);
     let accesses = script
         .subcommands
         .iter()
         .map(|sub| accesses::of(sub, facts, exported))
         .collect();
-    let traits = script.subcommands.iter().map(knowledge::traits).collect();
+    let traits = |sub: &SubCommand| match sub.context.call {
+        true => Traits::default(),
+        false => knowledge::traits(sub),
+    };
+    let traits = script.subcommands.iter().map(traits).collect();
     Survey {
         script,
         accesses,
         traits,
     }
+}
+
+/// A function that takes the name of a program: whoever reads the line, and the rules, mean the program.
+fn mark_replaced(script: &mut Script) {
+    let replaced = script.subcommands.iter().filter(|sub| sub.context.call);
+    let replaced = replaced.filter(|sub| !knowledge::read(sub).levels.is_empty());
+    let marks: Vec<Opaque> = replaced
+        .map(|sub| Opaque {
+            span: sub.span,
+            reason: "a function in place of a program",
+        })
+        .collect();
+    script.opaque.extend(marks);
 }
 
 /// The folder as an absolute path, when it is known.

@@ -17,7 +17,10 @@ pub(super) fn unfold(script: &mut Script, facts: &Facts, parse: Parse) {
     let mut words = 0_usize;
     while let Some(sub) = script.subcommands.get(at) {
         let carrier = sub.clone();
-        let inner = carried(&carrier).inner;
+        let inner = match carrier.context.call {
+            true => Vec::new(),
+            false => carried(&carrier).inner,
+        };
         words += inner.iter().map(Inner::words).sum::<usize>();
         let many = script.subcommands.len() > COUNT || words > WORDS;
         if !inner.is_empty() && (depth(script, at) >= DEPTH || many) {
@@ -140,6 +143,7 @@ fn adopt(script: &mut Script, carrier: &SubCommand, at: usize, span: Span, inner
             substitution: carrier.context.substitution || sub.context.substitution,
             function_body: carrier.context.function_body || sub.context.function_body,
             piped: sub.context.piped,
+            call: sub.context.call,
         };
         sub.carrier = Some(sub.carrier.map_or(at, |up| first + up));
         script.subcommands.push(sub);
