@@ -8,6 +8,7 @@ mod decisions;
 mod files;
 mod gate;
 mod gate_attacks;
+mod guarded;
 mod host;
 mod life;
 mod live;
@@ -35,6 +36,7 @@ pub const ALL: &[&[Case]] = &[
     live::CASES,
     question::CASES,
     closed::CASES,
+    guarded::CASES,
     host::CASES,
     crash::CASES,
     agent::CASES,

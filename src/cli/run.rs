@@ -86,8 +86,9 @@ fn finish(builder: Builder, request: Request, json: bool, status: Option<File>) 
         .and_then(|supervisor| supervisor.run(request));
     match result {
         Ok(report) => {
-            // To a command that ran nothing is added, unless a person looks on or part of it was refused.
-            let whole = report.ran() && report.refused.count() == 0;
+            // To a command that ran nothing is added, unless a person looks on, or part of it was refused or
+            // undone.
+            let whole = report.ran() && report.refused.count() == 0 && report.guarded.is_empty();
             let silent = whole && !std::io::stderr().is_terminal();
             if let Some(message) = report.message().filter(|_| !silent) {
                 output::say(message);

@@ -21,7 +21,7 @@ use crate::model::text::Escaped;
 pub(super) use git::data_folder;
 pub(super) use note::{Note, recover, standing};
 
-/// The table `policies/guarded.toml`.
+/// The table `policies/profiles/guarded.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -80,5 +80,5 @@ impl Swept {
 }
 
 fn table() -> Result<Table, toml::de::Error> {
-    toml::from_str(include_str!("../../../policies/guarded.toml"))
+    toml::from_str(include_str!("../../../policies/profiles/guarded.toml"))
 }
