@@ -1736,6 +1736,7 @@ mod layers {
             read: vec![path("/usr")],
             devices: vec![path("/dev/null")],
             write: vec![facts.workspace.clone()],
+            guarded: Vec::new(),
             network: Network::Full,
         };
         let texts = |profile: &Profile| -> Vec<String> {

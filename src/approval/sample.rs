@@ -82,6 +82,7 @@ pub(super) fn call() -> (Plan, Survey, Resolved) {
             read: vec![path("/usr")],
             devices: vec![path("/dev/null")],
             write: vec![path("/ws"), path("/tmp/private")],
+            guarded: Vec::new(),
             network: Network::Off,
         },
         temporary: path("/tmp/private"),

@@ -123,6 +123,8 @@ pub struct Profile {
     pub devices: Vec<AbsolutePath>,
     /// Folders that may be written, read and executed.
     pub write: Vec<AbsolutePath>,
+    /// Files and folders in those that are only read: a mount keeps them where the run has namespaces.
+    pub guarded: Vec<AbsolutePath>,
     /// Network access.
     pub network: Network,
 }

@@ -278,6 +278,7 @@ mod tests {
             read: vec![path("/usr")],
             devices: vec![path("/dev/null")],
             write: vec![path("/ws")],
+            guarded: Vec::new(),
             network: Network::Off,
         };
         let write = "/ws Execute WriteFile ReadFile ReadDir RemoveDir RemoveFile MakeDir MakeReg \

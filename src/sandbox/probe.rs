@@ -168,6 +168,7 @@ pub(super) fn throw<T>(
         read: AbsolutePath::new("/usr").into_iter().collect(),
         devices: Vec::new(),
         write: Vec::new(),
+        guarded: Vec::new(),
         network,
     };
     let mut builder = Builder::new(landlock, network)?;

@@ -146,6 +146,7 @@ pub fn fill(
         read,
         devices: paths(&system.devices),
         write,
+        guarded: Vec::new(),
         network,
     })
 }

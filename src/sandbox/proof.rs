@@ -34,6 +34,9 @@ use gated::{EXEC, answer_exec, gated};
 pub(super) use gated::{GATED, next_exec};
 use status::Status;
 
+/// The claim of a root of its own.
+const ABSENT: &str = "files outside the profile are absent";
+
 /// Who says that the rules hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -80,6 +83,11 @@ impl Proof {
     /// The level that is proved.
     pub fn level(&self) -> Level {
         self.level
+    }
+
+    /// Whether it stands in namespaces of its own, with the mounts of its profile.
+    pub fn is_apart(&self) -> bool {
+        self.facts.iter().any(|fact| fact.claim == ABSENT)
     }
 
     /// Who says so.
@@ -168,7 +176,7 @@ pub(super) fn read(child: &HeldChild, claims: &Claims<'_>) -> Result<Proof, Sand
     let apart = child.first().is_some();
     if apart {
         facts.push(refused(
-            "files outside the profile are absent",
+            ABSENT,
             "a file of the host: opened before",
             claims.before.outside,
             after.outside,

@@ -71,6 +71,9 @@ pub(super) fn root(needs: &Needs<'_>, landlock: Landlock) -> Result<Root, Sandbo
         }
     }
     plan.drop_inner();
+    for path in &needs.profile.guarded {
+        plan.guard(path);
+    }
     if let Some(terminal) = needs.terminal {
         plan.mount(terminal.as_path(), Path::new("/dev/console"), Grant::Device);
     }
@@ -147,6 +150,33 @@ impl Plan {
         if known.is_none_or(|known| known == Grant::Read) {
             self.mounts.insert(at.to_path_buf(), shown);
         }
+    }
+
+    /// Mounts `path` read-only inside the folder to be written that holds it, and every folder on the way to
+    /// it upon itself: a mount cannot be renamed or removed (EBUSY), so nothing takes its place.
+    fn guard(&mut self, path: &AbsolutePath) {
+        let path = path.as_path();
+        let Some(top) = path
+            .ancestors()
+            .skip(1)
+            .find(|above| self.mounts.contains_key(*above))
+            .filter(|above| {
+                let grant = self.mounts.get(*above).map(|shown| shown.grant);
+                grant == Some(Grant::Write)
+            })
+            .map(Path::to_path_buf)
+        else {
+            return;
+        };
+        let between: Vec<&Path> = path
+            .ancestors()
+            .skip(1)
+            .take_while(|above| *above != top)
+            .collect();
+        for folder in between.into_iter().rev() {
+            self.mount(folder, folder, Grant::Write);
+        }
+        self.mount(path, path, Grant::Read);
     }
 
     /// Ties the mount of an opened folder to that very folder.

@@ -14,6 +14,7 @@ use crate::resolve::workspace::WorkspaceError;
 use crate::sandbox::SandboxError;
 
 use super::answer::place;
+use super::guard::GuardError;
 
 /// What stopped the supervisor. Nothing of the command has run, except where launching or recording its
 /// end failed.
@@ -52,6 +53,9 @@ pub enum Error {
     /// The gate cannot be set up, so the command was killed at its start.
     #[error("cannot set up the gate for what the command starts")]
     Gate(#[source] std::io::Error),
+    /// Guarded paths cannot be noted, so nothing was started.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
     /// The workspace cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -98,6 +102,7 @@ impl Error {
             | Self::Policy(_)
             | Self::Follow(_)
             | Self::Gate(_)
+            | Self::Guard(_)
             | Self::Sandbox(_)
             | Self::Approver(_)
             | Self::Relay(_)
@@ -131,7 +136,7 @@ impl Error {
             Self::NoShell(_) | Self::Workspace(_) | Self::Resolve(_) => "resolve",
             Self::Sandbox(_) => "sandbox-unavailable",
             Self::Approver(_) | Self::Follow(_) => "approver-error",
-            Self::Relay(_) | Self::Launch(_) | Self::Gate(_) => "launch",
+            Self::Relay(_) | Self::Launch(_) | Self::Gate(_) | Self::Guard(_) => "launch",
             Self::Audit(_) => "audit",
         }
     }

@@ -22,6 +22,7 @@ use crate::resolve::{self, Resolver};
 use crate::sandbox::{SandboxError, profiles};
 
 use super::error::Error;
+use super::guard;
 use super::identity::identity;
 use super::{Choice, Supervisor};
 
@@ -40,6 +41,8 @@ pub struct Ground {
     /// The profile before any rule narrowed it.
     pub ceiling: ProfileName,
     pub temporary: AbsolutePath,
+    /// The git folder of the workspace, where it lies outside and points back.
+    pub data_folder: Option<AbsolutePath>,
     pub facts: Facts,
     pub resolver: Resolver,
     forbidden: Forbidden,
@@ -117,6 +120,8 @@ impl Supervisor {
             },
         )
         .map_err(SandboxError::from)?;
+        let data_folder = guard::data_folder(&workspace.root);
+        let profile = guarded(profile, &workspace.root, data_folder.as_ref())?;
         // Trust looks at what any profile could write, not only at this one.
         let mut roots = profile.write.clone();
         roots.push(workspace.root.clone());
@@ -142,11 +147,29 @@ impl Supervisor {
             profile,
             ceiling: name,
             temporary,
+            data_folder,
             facts,
             resolver,
             forbidden,
         })
     }
+}
+
+/// The git folder of a linked worktree or a submodule is part of what is worked on: a profile that writes
+/// the workspace writes it too. What is guarded in either is not written.
+fn guarded(
+    mut profile: Profile,
+    workspace: &AbsolutePath,
+    data: Option<&AbsolutePath>,
+) -> Result<Profile, Error> {
+    match profile.name {
+        ProfileName::Workspace => {
+            profile.write.extend(data.cloned());
+            profile.guarded = guard::standing(workspace, data)?;
+        }
+        ProfileName::ReadOnly => profile.read.extend(data.cloned()),
+    }
+    Ok(profile)
 }
 
 impl Ground {
@@ -167,6 +190,11 @@ impl Ground {
                 },
             )
             .map_err(SandboxError::from)?;
+            self.profile = guarded(
+                self.profile,
+                &self.workspace.root,
+                self.data_folder.as_ref(),
+            )?;
         }
         Ok(self)
     }

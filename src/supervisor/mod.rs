@@ -10,6 +10,7 @@ mod errand;
 mod error;
 mod follow;
 mod ground;
+mod guard;
 mod house;
 mod identity;
 mod inspection;
@@ -136,9 +137,11 @@ impl Supervisor {
     pub fn run(&self, request: Request) -> Result<Report, Error> {
         let signals = Signals::take()?;
         let mut story = Story::default();
+        // What a supervisor that was killed could not put back.
+        let recovered = guard::recover(&self.house.state)?;
         loop {
             match self.attempt(&request, &signals, &story)? {
-                Attempt::Done(report) => return Ok(*report),
+                Attempt::Done(report) => return Ok(report.after(recovered)),
                 Attempt::Changed(now) => story.changes.extend(now),
                 Attempt::PolicyChanged(before) => story.before = Some(*before),
             }

@@ -12,6 +12,7 @@ use crate::model::text::Escaped;
 use crate::model::verdict::Verdict;
 use crate::sandbox::Proof;
 
+use super::guard::Swept;
 use super::refused::{RefusalJson, Refused};
 
 /// The end of one request.
@@ -43,6 +44,8 @@ pub struct Report {
     pub survivors: Vec<Process>,
     /// Execs of the command that were refused while it ran.
     pub refused: Refused,
+    /// Guarded paths that were put back as they had been.
+    pub guarded: Vec<Swept>,
     /// From the start to the end of the command.
     pub duration: Duration,
     /// What the caller is told, when there is something to tell.
@@ -77,6 +80,8 @@ pub struct ReportJson<'a> {
     refused: Vec<RefusalJson<'a>>,
     #[serde(skip_serializing_if = "is_none")]
     refused_count: usize,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    guarded: &'a [Swept],
     duration_ms: u128,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
@@ -89,6 +94,17 @@ struct ProcessJson {
 }
 
 impl Report {
+    /// The same, with what was put back for runs before this one.
+    pub(super) fn after(mut self, recovered: Vec<Swept>) -> Self {
+        if !recovered.is_empty() {
+            let mut told: Vec<String> = recovered.iter().map(Swept::message).collect();
+            told.extend(self.message.take());
+            self.message = Some(told.join("\n"));
+            self.guarded.splice(0..0, recovered);
+        }
+        self
+    }
+
     /// Whether the command ran to an end of its own, whatever its status.
     pub fn ran(&self) -> bool {
         match self.outcome {
@@ -132,6 +148,7 @@ impl Report {
             survivors: self.survivors.iter().map(process).collect(),
             refused: self.refused.as_json(),
             refused_count: self.refused.count(),
+            guarded: &self.guarded,
             duration_ms: self.duration.as_millis(),
             message: self.message.as_deref(),
         }

@@ -20,6 +20,7 @@ use super::call::Call;
 use super::errand::Counter;
 use super::error::Error;
 use super::ground::Ground;
+use super::guard::{Note, Swept};
 use super::keeper::{Keeper, Keeping, cover, image};
 use super::record::{self, Decision};
 use super::refused::Refused;
@@ -126,6 +127,16 @@ impl Run<'_> {
         relay: Option<Relay>,
     ) -> Result<Attempt, Error> {
         let proof = parked.proof().clone();
+        let note = Note::take(
+            &supervisor.house.state,
+            &self.ground.workspace.root,
+            self.ground.data_folder.as_ref(),
+            if proof.is_apart() {
+                &self.ground.profile.guarded
+            } else {
+                &[]
+            },
+        )?;
         let id = self.decided(call, &Decision::granted(&approval, &proof, waited))?;
         let (object, reason, by) = (approval.object(), approval.reason(), approval.by().cloned());
         let watched = self.watch(
@@ -140,6 +151,7 @@ impl Run<'_> {
             approval,
             relay,
         );
+        let guarded = note.sweep();
         let Watched {
             checked,
             ended,
@@ -162,7 +174,18 @@ impl Run<'_> {
         };
         record::finished(self.journal, &id, &ended, refused.count())?;
         let told = ending(&ended.outcome, ended.killed.len(), &ended.survivors);
-        let told: Vec<String> = refused.message().into_iter().chain(told).collect();
+        let told = refused.message().into_iter().chain(told);
+        let (guarded, told) = match guarded {
+            Ok(guarded) => {
+                let swept: Vec<String> = guarded.iter().map(Swept::message).collect();
+                (guarded, told.chain(swept).collect::<Vec<_>>())
+            }
+            // The note is kept, so the next run tries again.
+            Err(error) => {
+                let error = Error::from(error).render();
+                (Vec::new(), told.chain([error]).collect())
+            }
+        };
         let message = (!told.is_empty()).then(|| told.join("\n"));
         let report = self.report(call, id, ended.outcome, reason, message);
         Ok(Attempt::Done(Box::new(Report {
@@ -173,6 +196,7 @@ impl Run<'_> {
             killed: ended.killed,
             survivors: ended.survivors,
             refused,
+            guarded,
             duration: ended.duration,
             ..report
         })))
@@ -307,6 +331,7 @@ impl Run<'_> {
             killed: Vec::new(),
             survivors: Vec::new(),
             refused: Refused::default(),
+            guarded: Vec::new(),
             duration: Duration::ZERO,
             message,
         }
