@@ -267,7 +267,7 @@ fn full_disk(w: &World) -> Outcome {
             ran.err.trim()
         ));
     }
-    ran.exits(125)?.says("audit")?;
+    ran.exits(125)?.says("No space left on device")?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::harness::process::{Ran, until};
 use crate::harness::world::{World, YES};
-use crate::harness::{Case, Outcome, case, expect, fail};
+use crate::harness::{Case, Outcome, Red, case, expect, fail};
 
 pub const CASES: &[Case] = &[
     case("hooks_do_not_survive", 8, hooks_do_not_survive),
@@ -15,7 +15,7 @@ pub const CASES: &[Case] = &[
     case("new_repositories_are_inert", 8, new_repositories_are_inert),
     case("guarded_files_are_put_back", 8, guarded_files_are_put_back),
     case("guarded_paths_are_mounted", 8, guarded_paths_are_mounted).apart(),
-    case("git_goes_on", 8, git_goes_on),
+    case("git_goes_on", 8, git_goes_on).red(Red::Refusing),
     case("linked_worktree_goes_on", 8, linked_worktree_goes_on),
     case("planted_pointer_opens_nothing", 8, planted_pointer),
     case("swept_after_a_kill", 8, swept_after_a_kill),
