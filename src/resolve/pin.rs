@@ -366,8 +366,22 @@ fn carrier_changes(carrier: &SubCommand) -> Changes {
             folder: words.any(|word| matches!(word, Some(b"-execdir" | b"-okdir"))),
             ..none
         },
+        // New namespaces hold what the old ones held. unshare(1)
+        Some(b"unshare") if words.all(|word| word.is_some_and(keeps_root)) => none,
         Some(b"chroot" | b"unshare" | b"nsenter" | b"bwrap") => Changes::ALL,
         Some(_) | None => none,
+    }
+}
+
+/// Whether a word of unshare(1) leaves root, folder and loader as they are, whatever it is: options for
+/// those may be abbreviated or stand in a bundle.
+fn keeps_root(word: &[u8]) -> bool {
+    match word {
+        [b'-', b'-', name @ ..] => ![b"r".as_slice(), b"w", b"l"]
+            .iter()
+            .any(|start| name.starts_with(start)),
+        [b'-', letters @ ..] => !letters.iter().any(|letter| matches!(letter, b'R' | b'w')),
+        _ => true,
     }
 }
 
