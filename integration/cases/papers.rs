@@ -22,6 +22,18 @@ fn pages_and_cases_agree(_: &World) -> Outcome {
         format!("claims with a case: {claimed:?}, written: {written:?}"),
     )?;
     let listed: BTreeSet<(u8, &str)> = README.lines().filter_map(row).collect();
+    let names: BTreeSet<&str> = cases.iter().map(|case| case.name).collect();
+    let ways: Vec<&str> = ways_out().collect();
+    expect(
+        ways.len() >= 28,
+        format!("only {} ways out are listed", ways.len()),
+    )?;
+    for way in ways {
+        expect(
+            names.contains(way),
+            format!("docs/SECURITY.md names the case `{way}`, which is not there"),
+        )?;
+    }
     let there: BTreeSet<(u8, &str)> = cases.iter().map(|case| (case.claim, case.name)).collect();
     expect(there.len() == cases.len(), "two cases have one name")?;
     let missing: Vec<_> = there.difference(&listed).collect();
@@ -47,4 +59,17 @@ fn row(line: &str) -> Option<(u8, &str)> {
     let claim = cells.next()?.trim().parse().ok()?;
     let name = cells.next()?.trim().strip_prefix('`')?.strip_suffix('`')?;
     Some((claim, name))
+}
+
+/// The cases of the table `Ways out`.
+fn ways_out() -> impl Iterator<Item = &'static str> {
+    SECURITY
+        .lines()
+        .skip_while(|line| *line != "## Ways out")
+        .skip(1)
+        .take_while(|line| !line.starts_with("## "))
+        .filter_map(|line| {
+            let name = line.strip_suffix("` |")?;
+            name.rsplit('`').next()
+        })
 }

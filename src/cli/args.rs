@@ -29,7 +29,8 @@ Files:
   ~/.config/tipstaff/policy.toml  the user's policy (XDG_CONFIG_HOME)
   .tipstaff/policy.toml           the project's policy, in the workspace
   /etc/tipstaff/policy.d/*.toml   the managed policies
-  ~/.local/state/tipstaff/        the record, and which projects are trusted (XDG_STATE_HOME)";
+  ~/.local/state/tipstaff/        the record, which projects are trusted, and in quarantine/
+                                  what runs left at guarded paths (XDG_STATE_HOME)";
 
 const RUNS: &str = "\
 Exit status: the command's own, or
