@@ -121,7 +121,7 @@ impl Supervisor {
         )
         .map_err(SandboxError::from)?;
         let data_folder = guard::data_folder(&workspace.root);
-        let profile = guarded(profile, &workspace.root, data_folder.as_ref())?;
+        let profile = with_data(profile, data_folder.as_ref());
         // Trust looks at what any profile could write, not only at this one.
         let mut roots = profile.write.clone();
         roots.push(workspace.root.clone());
@@ -156,20 +156,13 @@ impl Supervisor {
 }
 
 /// The git folder of a linked worktree or a submodule is part of what is worked on: a profile that writes
-/// the workspace writes it too. What is guarded in either is not written.
-fn guarded(
-    mut profile: Profile,
-    workspace: &AbsolutePath,
-    data: Option<&AbsolutePath>,
-) -> Result<Profile, Error> {
+/// the workspace writes it too.
+fn with_data(mut profile: Profile, folder: Option<&AbsolutePath>) -> Profile {
     match profile.name {
-        ProfileName::Workspace => {
-            profile.write.extend(data.cloned());
-            profile.guarded = guard::standing(workspace, data)?;
-        }
-        ProfileName::ReadOnly => profile.read.extend(data.cloned()),
+        ProfileName::Workspace => profile.write.extend(folder.cloned()),
+        ProfileName::ReadOnly => profile.read.extend(folder.cloned()),
     }
-    Ok(profile)
+    profile
 }
 
 impl Ground {
@@ -190,11 +183,16 @@ impl Ground {
                 },
             )
             .map_err(SandboxError::from)?;
-            self.profile = guarded(
-                self.profile,
-                &self.workspace.root,
-                self.data_folder.as_ref(),
-            )?;
+            self.profile = with_data(self.profile, self.data_folder.as_ref());
+        }
+        Ok(self)
+    }
+
+    /// The same ground with what a run may not write inside of what it may.
+    pub fn guarded(mut self) -> Result<Self, Error> {
+        if self.profile.name == ProfileName::Workspace {
+            let (root, data) = (&self.workspace.root, self.data_folder.as_ref());
+            self.profile.guarded = guard::standing(root, data)?;
         }
         Ok(self)
     }

@@ -162,7 +162,7 @@ impl Supervisor {
         })?;
         fail::point("policy-loaded");
         let mut call = judge(&request.command, &ground)?;
-        let ground = ground.confined(&call.judgement)?;
+        let ground = ground.confined(&call.judgement)?.guarded()?;
         if let Some(rule) = policy::unenforceable(&ground.policy, &ground.profile, &ground.facts)
             .into_iter()
             .next()
