@@ -210,7 +210,13 @@ struct Stage {
 impl Stage {
     /// Copies the programs to where an ordinary user reaches them, whatever folder they were built in.
     fn lay_out(options: &Options) -> Outcome<Self> {
-        let top = std::env::temp_dir().join(format!("enforce-{}", std::process::id()));
+        // In a process namespace of its own every run has the same number, and what a run without a
+        // sandbox leaves running may keep its folder from being removed.
+        let moment = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |since| since.as_millis() % 1_000_000);
+        let name = format!("enforce-{}-{moment}", std::process::id());
+        let top = std::env::temp_dir().join(name);
         let tools = top.join("tools");
         fs::create_dir_all(&tools)?;
         for folder in [&top, &tools] {
